@@ -17,7 +17,8 @@ import type { TreeRules } from '../workspace/left-out.js'
 import { manifestOf } from '../workspace/manifest.js'
 import { openPinned } from '../workspace/open.js'
 import { readContent, readTree } from '../workspace/read-tree.js'
-import { WalkedRoot } from '../workspace/tree-walk.js'
+import { exactPath } from '../workspace/raw-paths.js'
+import { WalkedRoot } from '../workspace/walk-folder.js'
 import { boundedObjects } from './bounded-objects.js'
 import { isOfOriginal, newestFirst } from './checkpoint-chain.js'
 import type { Copies } from './run-logs.js'
@@ -172,7 +173,7 @@ function readEntry(folder: string, path: string, { kind }: TreeEntry): Uint8Arra
   const parent = root.open(path.slice(0, Math.max(0, slash)))
   if (parent === null || parent === 'unreadable') throw gone(path)
   using open = parent
-  const name = path.slice(slash + 1)
+  const name = exactPath(path.slice(slash + 1))
   if (kind === 'link') return open.target(name) ?? fail(gone(path))
   const found = open.read(name, MAX_FILE_BYTES, (bytes) => new Uint8Array(bytes))
   if (found === null || typeof found === 'string') throw gone(path)

@@ -19,7 +19,8 @@ import { GoalError } from '../errors.js'
 import { throwIfExhausted, unreadable } from '../exhaustion.js'
 import type { GoalBaseline, GoalSpec } from '../goal.js'
 import { isInside, pathOfDescriptor } from '../workspace/paths.js'
-import { readFolder } from '../workspace/read-folder.js'
+import { exactPath, type RawPath } from '../workspace/raw-paths.js'
+import { unlessGone, walkFolder, WalkedFolder, type Walked } from '../workspace/walk-folder.js'
 import { clip } from '../output.js'
 import { SKIPPED_FOLDERS } from '../workspace/skipped-folders.js'
 import { compileGlobs, isLiteral } from '../workspace/globs.js'
@@ -124,7 +125,7 @@ async function hashProtected(
 ): Promise<Map<string, string>> {
   const globs = [...spec.protected, ...(spec.sealed ?? [])]
   const walk = new Walk(cwd, via, compileGlobs(globs))
-  await walk.folder('', '', 0)
+  await walk.folder('', '', '', 0)
   for (const glob of globs) if (isLiteral(glob)) await walk.named(glob)
   for (const path of spec.runner ?? []) await walk.whole(path)
   const runner = new Set(spec.runner)
@@ -162,20 +163,48 @@ class Walk {
     return this.#root
   }
 
-  /** Hashes the protected files in `path`; `trail` names the links that led there. */
-  async folder(path: string, trail: string, depth: number): Promise<void> {
-    if (depth > MAX_DEPTH) throw tooMuch(`folders nest deeper than ${MAX_DEPTH} levels`)
+  /**
+   * Hashes the protected files in a folder; `trail` names the links that led there.
+   *
+   * @param real its path without links, unless it is that of `.bin`
+   */
+  async folder(path: string, real: string, trail: string, depth: number): Promise<void> {
+    using top = this.#open(real)
     // The files of a folder that cannot be read count as deleted.
-    for (const entry of await readFolder(this.#at(path), MAX_ENTRIES + 1)) {
-      this.#countEntry()
+    for (const found of this.#walk(top, depth)) {
       if (this.#work.isDue) await this.#work.next()
-      const child = path === '' ? entry.name : `${path}/${entry.name}`
-      if (entry.isDirectory()) {
-        if (!SKIPPED_FOLDERS.has(entry.name)) await this.folder(child, trail, depth + 1)
-        else if (entry.name === 'node_modules') await this.folder(`${child}/.bin`, trail, depth + 1)
-      } else if (entry.isSymbolicLink()) await this.#link(child, trail, depth)
-      else if (entry.isFile() && this.#isProtected(child)) await this.#file(child, trail)
+      const { kind, name } = found
+      const below = shownPath(found.path)
+      const child = path === '' ? below : `${path}/${below}`
+      if (kind === 'folder') {
+        if (!SKIPPED_FOLDERS.has(name)) this.#enter(found)
+        else if (name === 'node_modules') {
+          const bin = `${real === '' ? below : `${real}/${below}`}/.bin`
+          await this.folder(`${child}/.bin`, bin, trail, depth + found.depth + 1)
+        }
+      } else if (kind === 'link') await this.#link(child, trail, depth + found.depth)
+      else if (kind === 'file' && this.#isProtected(child)) await this.#file(child, trail)
     }
+  }
+
+  #open(path: string): WalkedFolder | null {
+    return unlessGone(() => WalkedFolder.open(exactPath(`${this.#at(path)}/.`)))
+  }
+
+  /** What is in a folder that was opened `depth` levels below the workspace. */
+  *#walk(top: WalkedFolder | null, depth: number): Generator<Walked> {
+    if (depth > MAX_DEPTH) throw tooDeep()
+    const limits = { depth: MAX_DEPTH - depth, names: MAX_ENTRIES + 1 }
+    const walk = top && unlessGone(() => walkFolder(top, limits))
+    for (const found of walk ?? []) {
+      this.#countEntry()
+      yield found
+    }
+  }
+
+  #enter(found: Walked): void {
+    if (found.isDeepest) throw tooDeep()
+    found.tryEnter()
   }
 
   /** Hashes a path that a glob without wildcards names, also below folders that are skipped. */
@@ -223,7 +252,6 @@ class Walk {
   }
 
   async #gather(path: string, lines: string[], depth: number): Promise<void> {
-    if (depth > MAX_DEPTH) throw tooMuch(`folders nest deeper than ${MAX_DEPTH} levels`)
     const stats = await lstat(this.#at(path)).catch(unreadable)
     if (stats?.isSymbolicLink() === true) {
       const target = (await readlink(this.#at(path)).catch(unreadable)) ?? ''
@@ -232,16 +260,20 @@ class Walk {
       const inside = depth === 0 ? await this.#inside(path) : null
       if (inside !== null && inside !== '' && inside !== path) await this.#gather(inside, lines, 1)
     } else if (stats?.isDirectory() === true) {
-      const entries = await readFolder(this.#at(path), MAX_ENTRIES + 1)
-      for (const name of entries.map((entry) => entry.name).sort()) {
-        this.#countEntry()
-        const skipped = name === 'node_modules' || name === '__pycache__'
-        if (!skipped) await this.#gather(`${path}/${name}`, lines, depth + 1)
+      using top = this.#open(path)
+      for (const found of this.#walk(top, depth)) {
+        if (found.name === 'node_modules' || found.name === '__pycache__') continue
+        const child = `${path}/${shownPath(found.path)}`
+        if (found.kind === 'folder') this.#enter(found)
+        else if (found.kind === 'link') {
+          lines.push(`link ${child} ${found.folder.target(found.name)?.toString('utf8') ?? ''}`)
+        } else if (found.kind === 'file') await this.#gatherFile(child, lines)
       }
-    } else if (stats?.isFile() === true) {
-      const hash = await this.#hash(path)
-      lines.push(`file ${path} ${hash ?? 'unreadable'}`)
-    }
+    } else if (stats?.isFile() === true) await this.#gatherFile(path, lines)
+  }
+
+  async #gatherFile(path: string, lines: string[]): Promise<void> {
+    lines.push(`file ${path} ${(await this.#hash(path)) ?? 'unreadable'}`)
   }
 
   #countEntry(): void {
@@ -258,7 +290,7 @@ class Walk {
     if (inside !== null && stats?.isDirectory() === true) {
       if (this.#linked.has(inside) || SKIPPED_FOLDERS.has(basename(path)) || named) return
       this.#linked.add(inside)
-      await this.folder(path, trail, depth + 1)
+      await this.folder(path, inside, trail, depth + 1)
       this.#linked.delete(inside)
     } else if (named || this.#isProtected(path)) {
       const isFile = inside !== null && stats?.isFile() === true
@@ -360,6 +392,15 @@ class Walk {
       if (name !== null && size <= MAX_PARSED_BYTES) chunks.push(part)
     }
   }
+}
+
+/** Without a name for bytes that are not UTF-8, which no glob can name either. */
+function shownPath(path: RawPath): string {
+  return Buffer.from(path, 'latin1').toString('utf8')
+}
+
+function tooDeep(): GoalError {
+  return tooMuch(`folders nest deeper than ${MAX_DEPTH} levels`)
 }
 
 function tooMuch(problem: string): GoalError {

@@ -30,7 +30,7 @@ import {
   codeOf, confine, FOLDER_FLAGS, HAS_PROC, isRepositoryAt, OpenFolder, type Confinement,
 } from './paths.js'
 import type { PathStep } from './plan-steps.js'
-import { isSameStats } from './tree-walk.js'
+import { isSameStats } from './walk-folder.js'
 
 export { planApply, planRestore, type ApplyPlan, type PathStep } from './plan-steps.js'
 

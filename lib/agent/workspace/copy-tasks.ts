@@ -8,7 +8,7 @@ import { isLarger } from './measure-tree.js'
 import { codeOf } from './paths.js'
 import { removeTree } from './remove-tree.js'
 import { TreeCopy } from './tree-copy.js'
-import { WorkStopped } from './visit-tree.js'
+import { WorkStopped } from './walk-folder.js'
 
 export function performCopyTask(task: CopyTask): CopyReport {
   const isAborted = (): boolean => 'aborted' in task && task.aborted[0] === 1

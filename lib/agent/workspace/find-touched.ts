@@ -2,7 +2,7 @@
 import { lstatSync } from 'node:fs'
 import { SKIPPED_FOLDERS } from './skipped-folders.js'
 import { rawPath, toText } from './raw-paths.js'
-import { visitTree } from './visit-tree.js'
+import { walkFolder, WalkedFolder } from './walk-folder.js'
 
 const MAX_ENTRIES = 200_000
 
@@ -38,25 +38,22 @@ export function findTouched(
   const listed: string[] = []
   const observes = since.keepsAccessTimes
   if (observes && lstatSync(folder).atimeMs !== 0) listed.push('.')
-  visitTree(rawPath(folder), {
-    maxEntries: MAX_ENTRIES,
-    isAborted,
-    entry: ({ path, name, stats }) => {
-      const text = toText(path)
-      if (text === undefined || name === '.git') return false
-      // Only who reads sets it: a file that was made since has one as well.
-      const isRead = observes && stats.atimeMs !== 0
-      if (stats.isDirectory()) {
-        if (SKIPPED_FOLDERS.has(name)) return false
-        if (isRead) listed.push(text)
-        return true
-      }
-      if (!stats.isFile() && !stats.isSymbolicLink()) return false
-      const isChanged = stats.ctimeMs >= since.ms
-      if (isChanged) changed.push(text)
+  using top = WalkedFolder.open(rawPath(folder))
+  const limits = { entries: MAX_ENTRIES, isAborted, keepsAccessTimes: true }
+  for (const found of walkFolder(top, limits)) {
+    const stats = found.stat()
+    const text = toText(found.path)
+    if (stats === null || text === undefined || found.name === '.git') continue
+    // Only who reads sets it: a file that was made since has one as well.
+    const isRead = observes && stats.atimeMs !== 0
+    if (stats.isDirectory()) {
+      if (SKIPPED_FOLDERS.has(found.name)) continue
+      if (isRead) listed.push(text)
+      found.tryEnter()
+    } else if (stats.isFile() || stats.isSymbolicLink()) {
+      if (stats.ctimeMs >= since.ms) changed.push(text)
       if (isRead) read.push(text)
-      return false
-    },
-  })
+    }
+  }
   return { read, changed, listed, observes }
 }

@@ -14,7 +14,9 @@ import {
 } from './left-out.js'
 import { isRepository } from './git-names.js'
 import { isInside } from './paths.js'
-import { WalkedRoot, type ListedEntry, type ReadFile, type WalkedFolder } from './tree-walk.js'
+import { exactPath, exactText } from './raw-paths.js'
+import { unlessGone, WalkedRoot, type ListedEntry, type ReadFile, type WalkedFolder }
+  from './walk-folder.js'
 
 /** A folder of the tree. */
 interface Place {
@@ -112,8 +114,9 @@ export class FolderScan implements Disposable {
   #list(path: string): readonly ListedEntry[] {
     const opened = this.#open(path)
     if (opened === null) return []
-    const found = opened === 'unreadable' ? opened : opened.list(MAX_TREE_ENTRIES)
-    if (found === 'unreadable') {
+    const found =
+      opened === 'unreadable' ? null : unlessGone(() => opened.list(MAX_TREE_ENTRIES))
+    if (found === null) {
       this.leftOut.add('unreadable', path)
       return []
     }
@@ -122,7 +125,7 @@ export class FolderScan implements Disposable {
       return []
     }
     if (found.more) this.leftOut.add('count', path)
-    return found.entries
+    return found.entries.map(({ name, kind }) => ({ name: exactText(name), kind }))
   }
 
   /** True for what was remembered and is still there. */
@@ -161,7 +164,7 @@ export class FolderScan implements Disposable {
 
   #file(folder: KnownFolder, path: string, name: string): boolean {
     const opened = this.#open(path)
-    const stats = opened instanceof Object ? opened.stat(name) : null
+    const stats = opened instanceof Object ? opened.stat(exactPath(name)) : null
     if (stats === null || stats.isDirectory()) return false
     const kind = stats.isFile() ? 'file' : stats.isSymbolicLink() ? 'link' : null
     if (kind === null) return this.#omit('kind', childOf(path, name))
@@ -188,7 +191,7 @@ export class FolderScan implements Disposable {
         ? opened
         : one.kind === 'link'
           ? readLink(opened, one.name)
-          : opened.read(one.name, this.#rules.fileBytes, room)
+          : opened.read(exactPath(one.name), this.#rules.fileBytes, room)
     if (found !== null && found !== 'unreadable' && found !== 'large') {
       return { ...found, kind: one.kind }
     }
@@ -220,8 +223,8 @@ export class FolderScan implements Disposable {
 }
 
 function readLink(opened: WalkedFolder, name: string): ReadFile | null {
-  const stats = opened.stat(name)
-  const content = opened.target(name)
+  const stats = opened.stat(exactPath(name))
+  const content = opened.target(exactPath(name))
   return stats === null || content === null ? null : { content, stats, isWhole: true }
 }
 

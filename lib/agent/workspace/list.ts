@@ -1,17 +1,21 @@
-import { opendir } from 'node:fs/promises'
+import type { Stats } from 'node:fs'
 import { join } from 'node:path'
-import { throwIfExhausted } from '../exhaustion.js'
+import { LongWork } from '../../internal/time.js'
 import { explain } from './files.js'
 import { isRepository } from './git-names.js'
-import { isPassedOver, isTemporary } from './left-out.js'
-import { failure, statOrNull } from './paths.js'
-import type { Confinement, OpenFolder } from './paths.js'
+import { isPassedOver, isTemporary, MAX_TREE_DEPTH } from './left-out.js'
+import { failure, statOrNull, type Confinement, type OpenFolder } from './paths.js'
+import { exactPath, toText } from './raw-paths.js'
+import { walkFolder, WalkedFolder, type WalkLimits } from './walk-folder.js'
 import type { WorkspaceEntry } from './workspace.js'
 
-/** Names read from one folder; the rest of it is skipped. */
-const MAX_NAMES = 20_000
-/** Folders nested deeper than this are listed but not entered. */
-const MAX_DEPTH = 64
+const LIMITS: WalkLimits = {
+  depth: MAX_TREE_DEPTH,
+  names: 20_000,
+  listed: (entries) => {
+    if (isRepository(entries.map(({ name }) => name))) entries.length = 0
+  },
+}
 
 /** What is listed, and who hears of what is passed over. */
 export interface ListOptions {
@@ -33,60 +37,44 @@ export async function listFolder(
   const { real } = await confinement.locate(path, false)
   const stats = await statOrNull(confinement.at(real))
   if (stats !== null && !stats.isDirectory()) throw failure(`${path} is not a folder`)
-  const entries: WorkspaceEntry[] = []
-  await explain(path, async () => {
+  return await explain(path, async () => {
     await using folder = await confinement.openFolder(real)
-    await walk(confinement, folder, options, entries, 0)
+    return await entriesBelow(confinement, folder, options)
   })
+}
+
+async function entriesBelow(
+  confinement: Confinement,
+  folder: Pick<OpenFolder, 'real' | 'self'>,
+  { recursive, limit, onPassedOver }: ListOptions,
+): Promise<readonly WorkspaceEntry[]> {
+  const entries: WorkspaceEntry[] = []
+  const work = new LongWork()
+  using top = WalkedFolder.open(exactPath(folder.self))
+  for (const found of walkFolder(top, LIMITS)) {
+    if (entries.length >= limit) break
+    if (work.isDue) await work.next()
+    // Names that are not UTF-8 could not be used.
+    const [name, below] = [toText(found.name), toText(found.path)]
+    if (name === undefined || below === undefined || isTemporary(name)) continue
+    const real = join(folder.real, below)
+    if (confinement.hides(real, name)) continue
+    const path = confinement.show(real)
+    if (isPassedOver(name)) {
+      onPassedOver?.(path)
+      continue
+    }
+    const stats = found.stat()
+    if (stats === null) continue
+    entries.push({ path, type: typeOf(stats), size: stats.isFile() ? stats.size : 0 })
+    // What is not permitted stays listed without its content.
+    if (recursive && stats.isDirectory()) found.tryEnter()
+  }
   return entries
 }
 
-async function walk(
-  confinement: Confinement,
-  folder: OpenFolder,
-  options: ListOptions,
-  entries: WorkspaceEntry[],
-  depth: number,
-): Promise<void> {
-  for (const name of await namesIn(folder)) {
-    if (entries.length >= options.limit) return
-    if (isTemporary(name) || confinement.hides(folder, name)) continue
-    if (isPassedOver(name)) {
-      options.onPassedOver?.(confinement.show(join(folder.real, name)))
-      continue
-    }
-    const entry = await describe(confinement, folder, name)
-    if (entry === null) continue
-    entries.push(entry)
-    if (!options.recursive || entry.type !== 'directory' || depth >= MAX_DEPTH) continue
-    try {
-      await using child = await folder.child(name)
-      await walk(confinement, child, options, entries, depth + 1)
-    } catch (error) {
-      throwIfExhausted(error)
-      // Not permitted, or no folder any more: it stays listed without its content.
-    }
-  }
-}
-
-async function namesIn(folder: OpenFolder): Promise<readonly string[]> {
-  const names: string[] = []
-  for await (const { name } of await opendir(folder.self, { bufferSize: 256 })) {
-    names.push(name)
-    if (names.length >= MAX_NAMES) break
-  }
-  return isRepository(names) ? [] : names.sort()
-}
-
-async function describe(
-  confinement: Confinement,
-  folder: OpenFolder,
-  name: string,
-): Promise<WorkspaceEntry | null> {
-  const stats = await statOrNull(folder.entry(name))
-  if (stats === null) return null
-  const path = confinement.show(join(folder.real, name))
-  if (stats.isFile()) return { path, type: 'file', size: stats.size }
-  if (stats.isDirectory()) return { path, type: 'directory', size: 0 }
-  return { path, type: stats.isSymbolicLink() ? 'symlink' : 'other', size: 0 }
+function typeOf(stats: Stats): WorkspaceEntry['type'] {
+  if (stats.isFile()) return 'file'
+  if (stats.isDirectory()) return 'directory'
+  return stats.isSymbolicLink() ? 'symlink' : 'other'
 }

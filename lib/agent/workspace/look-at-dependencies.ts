@@ -23,8 +23,7 @@ import type { DependencyDifferences, DependencyJob, FoundDependencies } from './
 import { isInside } from './paths.js'
 import { rawPath, toSystem, type RawPath } from './raw-paths.js'
 import { SKIPPED_FOLDERS } from './skipped-folders.js'
-import { READ_FLAGS } from './tree-walk.js'
-import { visitTree, WorkStopped } from './visit-tree.js'
+import { READ_FLAGS, walkFolder, WalkedFolder, WorkStopped, type Walked } from './walk-folder.js'
 
 /** How much is looked at. */
 export interface DependencyLimits {
@@ -116,9 +115,10 @@ class Look {
     this.#maxUnits = maxUnits
     const root = rawPath(this.#job.folder)
     const folders = new Map<RawPath, RawPath>()
-    this.#visit(root, ({ path, name, at, stats }) => {
+    for (const [found, stats] of this.#visit(root)) {
+      const { path, name, at } = found
       const real = `${root}/${path}`
-      if (this.#closed.has(real)) return false
+      if (this.#closed.has(real)) continue
       if (stats.isSymbolicLink() && isDependencyFolder(path)) {
         this.#add(path, { at: real, folder: null, kind: 'package' }, '', at, stats)
         // What a link shows in the folder itself is found there.
@@ -127,13 +127,10 @@ class Look {
       } else if (isDependencyFile(path)) {
         this.#add(path, { at: real, folder: null, kind: 'package' }, '', at, stats)
       }
-      if (!stats.isDirectory()) return false
-      if (isDependencyFolder(path) || isEnvironment(at)) {
-        folders.set(path, real)
-        return false
-      }
-      return !SKIPPED_FOLDERS.has(name) || ENTERED.has(name)
-    })
+      if (!stats.isDirectory()) continue
+      if (isDependencyFolder(path) || isEnvironment(at)) folders.set(path, real)
+      else if (!SKIPPED_FOLDERS.has(name) || ENTERED.has(name)) found.tryEnter()
+    }
     const { above } = this.#job
     if (above !== null) folders.set('../node_modules', rawPath(above))
     for (const [path, real] of folders) this.#folder(path, real)
@@ -189,22 +186,27 @@ class Look {
     const groups = new Set<RawPath>([''])
     let unit = ''
     let kind: Unit['kind'] = 'package'
-    this.#visit(real, ({ path, name, at, stats }) => {
-      if (this.#closed.has(`${real}/${path}`) || name === '__pycache__') return false
+    for (const [entry, stats] of this.#visit(real)) {
+      const { path, name, at } = entry
+      if (this.#closed.has(`${real}/${path}`) || name === '__pycache__') continue
       const parent = path.slice(0, Math.max(path.length - name.length - 1, 0))
       if (groups.has(parent)) {
         const found = kindOfEntry(folder, parent, name)
-        if (found === 'state') return false
+        if (found === 'state') continue
         if (found === 'packages' && stats.isDirectory()) {
           groups.add(path)
-          return true
+          entry.tryEnter()
+          continue
         }
         unit = path
         // A link may lead anywhere, and cannot be hidden.
         const isCache = found === 'cache' && (stats.isDirectory() || parent !== '')
         kind = isCache ? 'cache' : 'package'
       }
-      if (stats.isDirectory()) return true
+      if (stats.isDirectory()) {
+        entry.tryEnter()
+        continue
+      }
       const isOne = this.#isCoarse && kind === 'package'
       const [key, within] = isOne
         ? [folder, path]
@@ -212,8 +214,7 @@ class Look {
       if (kind === 'package') this.#folders.add(folder)
       const place = isOne ? { at: real, folder } : { at: `${real}/${unit}`, folder: null }
       this.#add(key, { ...place, kind }, within, at, stats)
-      return false
-    })
+    }
   }
 
   #add(
@@ -245,14 +246,13 @@ class Look {
     if (stats === undefined) return 'gone'
     if (!stats.isDirectory()) this.#entry(hash, '', at, stats)
     else {
-      this.#visit(at, ({ path, name, at: place, stats: found, depth }) => {
-        if (name === '__pycache__' || (folder !== null && depth === 0 && !isHeld(folder, name))) {
-          return false
-        }
-        if (found.isDirectory()) return true
-        this.#entry(hash, path, place, found)
-        return false
-      })
+      for (const [found, own] of this.#visit(at)) {
+        const { depth, name, path } = found
+        const isOther = folder !== null && depth === 0 && !isHeld(folder, name)
+        if (name === '__pycache__' || isOther) continue
+        if (own.isDirectory()) found.tryEnter()
+        else this.#entry(hash, path, found.at, own)
+      }
     }
     return hash.digest('base64url')
   }
@@ -287,15 +287,19 @@ class Look {
     }
   }
 
-  #visit(folder: RawPath, entry: Parameters<typeof visitTree>[1]['entry']): void {
-    visitTree(folder, {
-      entry: (found) => {
-        this.#entries += 1
-        return entry(found)
-      },
-      maxEntries: this.#limits.entries - this.#entries,
+  /** What is in a folder, with its stats; access times stay as they are. */
+  *#visit(folder: RawPath): Generator<readonly [Walked, Stats]> {
+    const limits = {
+      entries: this.#limits.entries - this.#entries,
       isAborted: this.#isAborted,
-    })
+      keepsAccessTimes: true,
+    }
+    using top = WalkedFolder.open(folder)
+    for (const found of walkFolder(top, limits)) {
+      this.#entries += 1
+      const stats = found.stat()
+      if (stats !== null) yield [found, stats]
+    }
   }
 }
 

@@ -1,14 +1,12 @@
-import { closeSync, fstatSync, openSync, readdirSync, readFileSync, readlinkSync, type Dirent }
-  from 'node:fs'
+import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs'
 import { throwIfExhausted } from '../exhaustion.js'
 import { copiedLink, type CopiedFolder } from './copied-links.js'
 import { MAX_STATE_BYTES, type CopiedPaths } from './copied-paths.js'
 import { toSystem, type RawPath } from './raw-paths.js'
-import { READ_FLAGS } from './tree-walk.js'
+import { READ_FLAGS, walkFolder, WalkedFolder, type Walked } from './walk-folder.js'
 
 /** Smaller folders are copied in no time, and can be written to then. */
 const WORTH_IT = 200
-const MAX_DEPTH = 64
 
 /**
  * May a folder of packages be mounted read-only into the copy, in place of being copied? Not when
@@ -25,30 +23,29 @@ export function canBeMounted(
   shares: (file: number) => boolean,
 ): boolean {
   let entries = 0
-  let asked = false
+  let isShared: boolean | undefined
   /** False as well for one that is too large to be looked at. */
   const holdsNone = (file: number): boolean =>
     fstatSync(file).size <= MAX_STATE_BYTES && !paths.isIn(readFileSync(file))
-  const isFine = (path: RawPath, entry: Dirent, depth: number): boolean => {
-    const child = `${path}/${entry.name}`
+  const isFine = (found: Walked): boolean => {
+    const { at, depth, kind, name, path } = found
+    const parent = `${folder}/${path}`.slice(0, -name.length - 1)
     entries += 1
-    if (closed.has(child)) return false
-    if (entry.isDirectory()) return depth < MAX_DEPTH && areFine(child, depth + 1)
-    if (entry.isSymbolicLink()) {
-      return copiedLink(path, readlinkSync(toSystem(child), 'latin1'), copies).kind === 'same'
+    if (closed.has(`${folder}/${path}`)) return false
+    if (kind === 'folder') return found.tryEnter()
+    if (kind === 'link') {
+      const target = found.folder.target(name)?.toString('latin1')
+      return target !== undefined && copiedLink(parent, target, copies).kind === 'same'
     }
-    if (!entry.isFile()) return false
-    if (!asked && withFile(child, shares)) return false
-    asked = true
-    const isState = depth === 0 ? entry.name.startsWith('.') : path.endsWith('/.bin')
-    return !isState || withFile(child, holdsNone)
+    if (kind !== 'file') return false
+    isShared ??= withFile(at, shares)
+    const isState = depth === 0 ? name.startsWith('.') : parent.endsWith('/.bin')
+    return !isShared && (!isState || withFile(at, holdsNone))
   }
-  const areFine = (path: RawPath, depth: number): boolean =>
-    readdirSync(toSystem(path), { encoding: 'latin1', withFileTypes: true }).every((entry) =>
-      isFine(path, entry, depth),
-    )
   try {
-    return areFine(folder, 0) && entries >= WORTH_IT
+    using top = WalkedFolder.open(folder)
+    for (const found of walkFolder(top)) if (!isFine(found)) return false
+    return entries >= WORTH_IT
   } catch (error) {
     throwIfExhausted(error)
     return false // something changed meanwhile, or cannot be read: copying tells what

@@ -78,9 +78,9 @@ export class Confinement {
     return this.#closed.some((folder) => isInside(real, folder))
   }
 
-  /** True for an entry of an open folder that must not be shown. */
-  hides(folder: OpenFolder, name: string): boolean {
-    return isGitFolder(name) || this.isClosed(join(folder.real, name))
+  /** True for an entry of a folder inside that must not be shown, by its real path and name. */
+  hides(real: string, name: string): boolean {
+    return isGitFolder(name) || this.isClosed(real)
   }
 
   /** The path as people and models see it: relative, with forward slashes. */

@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { bytesOfName, nameOfBytes } from '../../internal/bytes.js'
 import { oneLine } from './text.js'
 
 /** A path, one character for each byte. */
@@ -24,6 +25,16 @@ export function toText(path: RawPath): string | undefined {
   const bytes = Buffer.from(path, 'latin1')
   const text = bytes.toString('utf8')
   return Buffer.from(text, 'utf8').equals(bytes) ? text : undefined
+}
+
+/** As text that keeps all bytes, by lone surrogates for those that are no UTF-8. */
+export function exactText(path: RawPath): string {
+  return isPlain(path) ? path : nameOfBytes(Buffer.from(path, 'latin1'))
+}
+
+/** The path of {@link exactText}. */
+export function exactPath(text: string): RawPath {
+  return isPlain(text) ? text : bytesOfName(text).toString('latin1')
 }
 
 /** For people: in one line, with a mark in place of each byte that is no UTF-8. */

@@ -24,7 +24,8 @@ import { changesBetween, type Change } from './net-changes.js'
 import type { FileChange } from './workspace.js'
 import { isRepository } from './git-names.js'
 import { type Confinement } from './paths.js'
-import { WalkedRoot, type ListedEntry, type WalkedFolder } from './tree-walk.js'
+import { exactPath, exactText } from './raw-paths.js'
+import { unlessGone, WalkedRoot, type ListedEntry, type WalkedFolder } from './walk-folder.js'
 
 /** Bounds of {@link WorkspaceSnapshot}. */
 export interface SnapshotLimits {
@@ -239,14 +240,15 @@ class Scan {
   }
 
   #entriesOf(folder: WalkedFolder): readonly ListedEntry[] {
-    const found = folder.list(MAX_TREE_ENTRIES)
-    if (found === 'unreadable' || isRepository(found.entries.map(({ name }) => name))) return []
+    const found = unlessGone(() => folder.list(MAX_TREE_ENTRIES))
+    if (found === null || isRepository(found.entries.map(({ name }) => name))) return []
     // Names that are not UTF-8 could not be shown.
-    return found.entries.filter(({ name }) => !isPassedOver(name) && !/\p{Surrogate}/u.test(name))
+    const entries = found.entries.map(({ name, kind }) => ({ name: exactText(name), kind }))
+    return entries.filter(({ name }) => !isPassedOver(name) && !/\p{Surrogate}/u.test(name))
   }
 
   #entry(folder: WalkedFolder, name: string, path: string): void {
-    const stats = folder.stat(name)
+    const stats = folder.stat(exactPath(name))
     if (stats === null || !(stats.isFile() || stats.isSymbolicLink())) return
     const known = this.#before?.get(path)
     const fingerprint = fingerprintOf(stats)
@@ -265,7 +267,7 @@ class Scan {
     const isSettled = Date.now() - stats.ctimeMs > UNSETTLED_MS
     const isLink = stats.isSymbolicLink()
     const kind = { mode: stats.mode & 0o777, kind: isLink ? 'link' : 'file' } as const
-    const content = isLink ? folder.target(name) : this.#contentOf(folder, name, stats)
+    const content = isLink ? folder.target(exactPath(name)) : this.#contentOf(folder, name, stats)
     if (content === null) return { ...kind, fingerprint, sha256: null, content: null }
     const fits = this.keptBytes + content.length <= this.#limits.keptBytes
     return {
@@ -278,7 +280,7 @@ class Scan {
 
   #contentOf(folder: WalkedFolder, name: string, stats: Stats): Uint8Array | null {
     if (stats.size > this.#limits.fileBytes) return null
-    const found = folder.read(name, this.#limits.fileBytes, (bytes) => {
+    const found = folder.read(exactPath(name), this.#limits.fileBytes, (bytes) => {
       return Buffer.allocUnsafeSlow(bytes)
     })
     return found instanceof Object ? found.content : null

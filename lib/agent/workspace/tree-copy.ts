@@ -17,8 +17,8 @@
  */
 import {
   closeSync, constants, copyFileSync, fchmodSync, fstatSync, ftruncateSync, futimesSync, linkSync,
-  lstatSync, lutimesSync, mkdirSync, openSync, readdirSync, readlinkSync, readSync, realpathSync,
-  symlinkSync, unlinkSync, utimesSync, writeFileSync, writeSync, type Dirent, type Stats,
+  lstatSync, lutimesSync, mkdirSync, openSync, readlinkSync, readSync, realpathSync, symlinkSync,
+  unlinkSync, utimesSync, writeFileSync, writeSync, type Stats,
 } from 'node:fs'
 import { lacksResources, throwIfExhausted } from '../exhaustion.js'
 import { bareSettings, isLeftOutOfBare, isTopOfGit, leadsElsewhere } from './bare-repository.js'
@@ -31,8 +31,9 @@ import { isRepository } from './git-names.js'
 import { canBeMounted } from './mountable.js'
 import { codeOf, HAS_PROC } from './paths.js'
 import { rawPath, toSystem, toText, type RawPath } from './raw-paths.js'
-import { READ_FLAGS } from './tree-walk.js'
-import { WorkStopped } from './visit-tree.js'
+import {
+  kindOf, READ_FLAGS, walkFolder, WalkedFolder, WorkStopped, type ListedEntry, type Walked,
+} from './walk-folder.js'
 
 /** Thrown for an entry that is something else by now. */
 class KindChanged extends Error {}
@@ -54,12 +55,16 @@ interface Place {
   readonly source: RawPath
   readonly target: RawPath
   readonly zone: Zone
-  readonly depth: number
+}
+
+/** One whose copy is open. */
+interface OpenPlace extends Place {
+  readonly copy: number
+  readonly stats: Stats
 }
 
 /** What an entry counts besides its content: name and attributes take up space as well. */
 export const ENTRY_BYTES = 256
-const MAX_DEPTH = 250
 /** Files up to this size are read at once, and looked through for paths; see `#holdsPaths`. */
 const SMALL = 1024 * 1024
 /** Zeros that are not written to files with holes. */
@@ -90,6 +95,10 @@ export class TreeCopy {
   readonly #repositories: CopiedRepositories
   readonly #notes = new CopyNotes()
   readonly #readOnly: string[] = []
+  /** Folders that are being copied, the innermost last. */
+  readonly #places: OpenPlace[] = []
+  /** The folder that is entered next. */
+  #next: Place | null = null
   readonly #buffer = Buffer.allocUnsafeSlow(SMALL)
   /** Copies of files with several names, by device and inode. */
   readonly #linked: Map<string, RawPath> = new Map()
@@ -114,94 +123,97 @@ export class TreeCopy {
     const real = rawPath(this.#job.from)
     const isDependency = DEPENDENCIES.has(nameOf(real))
     const zone = { isDependency, isRepository: false, isTop: false }
-    const place = { real, relative: '', source: real, target: this.#to, zone, depth: 0 }
-    const folder = ofOriginal(() => openedAt(real))
+    const place = { real, relative: '', source: real, target: this.#to, zone }
+    using folder = ofOriginal(() => openedAt(real))
     if (this.#job.mounts && nameOf(real) === 'node_modules' && this.#isMountable(place)) {
-      closeSync(folder)
       mkdirSync(toSystem(this.#to), 0o755)
       this.#readOnly.push('')
-    } else this.#folder(folder, place)
+    } else this.#all(folder, place)
     const [files, bytes, readOnly] = [this.#files, this.#bytes, this.#readOnly]
     const [hasPython, notes] = [this.#hasPython, this.#notes.sentences()]
     return { files, bytes, readOnly, hasPython, notes }
   }
 
-  /** Copies an open folder, and closes it. `source` and `target` of `place` are its own paths. */
-  #folder(source: number, place: Place): void {
-    let target: number | undefined
+  /** Copies an open folder with all that is in it. */
+  #all(folder: WalkedFolder, place: Place): void {
+    const isAborted = this.#isAborted
+    this.#next = place
+    const walk = this.#unlessMissed('', () =>
+      walkFolder(folder, { isAborted, listed: (entries) => this.#listed(entries) }),
+    )
     try {
-      const stats = ofOriginal(() => fstatSync(source))
-      mkdirSync(toSystem(place.target), 0o700)
-      target = openSync(toSystem(place.target), FOLDER_FLAGS)
-      this.#entries({
-        ...place,
-        source: HAS_PROC ? `/proc/self/fd/${source}` : place.source,
-        target: HAS_PROC ? `/proc/self/fd/${target}` : place.target,
-      })
-      fchmodSync(target, stats.mode & 0o1777)
-      futimesSync(target, this.#accessTime(stats), stats.mtimeMs / 1000)
+      this.#begin(folder)
+      for (const found of walk ?? []) this.#entry(found, found.kind)
+      this.#end()
     } finally {
-      if (target !== undefined) closeSync(target)
-      closeSync(source)
+      for (const { copy } of this.#places) closeSync(copy)
     }
   }
 
-  #entries(place: Place): void {
-    const options = { encoding: 'latin1', withFileTypes: true } as const
-    const entries = this.#unlessMissed(place.relative, () =>
-      readdirSync(toSystem(`${place.source}/.`), options),
-    )
-    if (entries === null) return
-    const zone = zoneOf(place, entries.map(({ name }) => name))
+  /** Finds out what the entries of the next folder belong to. */
+  #listed(entries: ListedEntry[]): void {
+    const zone = zoneOf(this.#next!, entries.map(({ name }) => name))
     // What refers to objects is copied before them.
-    const last = (entry: Dirent): number => Number(entry.name === 'objects')
+    const last = ({ name }: ListedEntry): number => Number(name === 'objects')
     if (zone.isRepository) entries.sort((a, b) => last(a) - last(b))
-    const inner = { ...place, zone }
-    for (const entry of entries) this.#entry(inner, entry.name, entry)
+    this.#next = { ...this.#next!, zone }
   }
 
-  #entry(place: Place, name: RawPath, kind: Kind, attempt = 1): void {
-    if (this.#isAborted()) throw new WorkStopped('aborted')
-    const { real, relative, zone } = place
-    const path = relative === '' ? name : `${relative}/${name}`
+  /** Makes the copy of the next folder, which is open; what is copied now is in it. */
+  #begin(folder: WalkedFolder): void {
+    const place = this.#next!
+    const stats = ofOriginal(() => folder.ownStats)
+    mkdirSync(toSystem(place.target), 0o700)
+    const copy = openSync(toSystem(place.target), FOLDER_FLAGS)
+    const target = HAS_PROC ? `/proc/self/fd/${copy}` : place.target
+    this.#places.push({ ...place, source: folder.at, target, copy, stats })
+  }
+
+  /** Gives the copy of the innermost folder its permissions and times. */
+  #end(): void {
+    const { copy, stats } = this.#places.pop()!
+    try {
+      fchmodSync(copy, stats.mode & 0o1777)
+      futimesSync(copy, this.#accessTime(stats), stats.mtimeMs / 1000)
+    } finally {
+      closeSync(copy)
+    }
+  }
+
+  #entry(found: Walked, kind: Kind, attempt = 1): void {
+    const { name, path } = found
+    const place = this.#places.at(-1)!
+    const { real, zone } = place
     if (this.#closed.has(`${real}/${name}`) || this.#without.has(`${real}/${name}`)) return
     if (this.#job.sealed === true && this.#isUnsealed(place, name, kind)) return
     if (zone.isRepository && name.endsWith('.lock')) return
     this.#count(ENTRY_BYTES)
     if (name.endsWith('.py') && !zone.isDependency) this.#hasPython = true
     try {
-      this.#copyAs(kind, place, name, path)
+      this.#copyAs(kind, found, place)
     } catch (error) {
       if (!(error instanceof KindChanged)) throw error
       if (attempt === ATTEMPTS) return this.#notes.add('changing', path)
-      const source = toSystem(`${place.source}/${name}`)
-      const now = ofOriginal(() => lstatSync(source, { throwIfNoEntry: false }))
-      if (now !== undefined) this.#entry(place, name, now, attempt + 1)
+      const now = ofOriginal(() => found.stat())
+      if (now !== null) this.#entry(found, kindOf(now), attempt + 1)
     }
   }
 
-  #copyAs(kind: Kind, place: Place, name: RawPath, path: RawPath): void {
-    if (kind.isDirectory()) {
-      this.#subfolder({
-        real: `${place.real}/${name}`,
-        relative: path,
-        source: `${place.source}/${name}`,
-        target: `${place.target}/${name}`,
-        zone: DEPENDENCIES.has(name) ? { ...place.zone, isDependency: true } : place.zone,
-        depth: place.depth + 1,
-      })
-    } else if (kind.isSymbolicLink()) this.#link(place, name, path)
-    else if (kind.isFile() && this.#job.sealed === true && place.zone.isTop && name === 'config') {
+  #copyAs(kind: Kind, found: Walked, place: OpenPlace): void {
+    const { name, path } = found
+    if (kind === 'folder') this.#subfolder(found, place)
+    else if (kind === 'link') this.#link(place, name, path)
+    else if (kind === 'other') this.#notes.add('special', path)
+    else if (this.#job.sealed === true && place.zone.isTop && name === 'config') {
       this.#settings(place, name, path)
-    } else if (kind.isFile()) this.#file(place, name, path)
-    else this.#notes.add('special', path)
+    } else this.#file(place, name, path)
   }
 
   /** Is it something with which an agent could have a sealed check run other code? */
   #isUnsealed({ zone }: Place, name: RawPath, kind: Kind): boolean {
-    if (kind.isDirectory() && name === '__pycache__') return true
+    if (kind === 'folder' && name === '__pycache__') return true
     if (!zone.isTop) return false
-    return isLeftOutOfBare(name) || (name === 'config' && !kind.isFile())
+    return isLeftOutOfBare(name) || (name === 'config' && kind !== 'file')
   }
 
   /** Copies the settings of a repository of which only what git needs is to be left. */
@@ -219,21 +231,23 @@ export class TreeCopy {
     }
   }
 
-  #subfolder(inner: Place): void {
-    const { real, relative, source, target, zone, depth } = inner
-    if (depth > MAX_DEPTH) return this.#notes.add('deep', relative)
+  #subfolder(found: Walked, { real: parent, target, zone: around }: OpenPlace): void {
+    const { at: source, name, path: relative } = found
+    const zone = DEPENDENCIES.has(name) ? { ...around, isDependency: true } : around
+    const real = `${parent}/${name}`
+    const inner = { real, relative, source, target: `${target}/${name}`, zone }
+    if (found.isDeepest) return this.#notes.add('deep', relative)
     if (zone.isRepository && this.#isForeignWorktree(inner)) {
       return this.#notes.add('worktree', relative)
     }
-    const folder = this.#unlessMissed(relative, () => openSync(toSystem(source), FOLDER_FLAGS))
-    if (folder === null) return
-    if (!this.#job.mounts || nameOf(real) !== 'node_modules' || !this.#isMountable(inner)) {
-      return this.#folder(folder, inner)
+    if (this.#job.mounts && name === 'node_modules' && this.#isMountable(inner)) {
+      mkdirSync(toSystem(inner.target), 0o755)
+      this.#readOnly.push(toText(relative)!)
+      return this.#notes.add('readOnly', relative)
     }
-    closeSync(folder)
-    mkdirSync(toSystem(target), 0o755)
-    this.#readOnly.push(toText(relative)!)
-    this.#notes.add('readOnly', relative)
+    this.#next = inner
+    const folder = this.#unlessMissed(relative, () => found.enter({ left: () => this.#end() }))
+    if (folder !== null) this.#begin(folder)
   }
 
   #isMountable({ real, relative }: Place): boolean {
@@ -494,21 +508,21 @@ function asOriginals(error: unknown): unknown {
   return !isSystems || lacksResources(error) ? error : new Error(error.message)
 }
 
-type Kind = Pick<Dirent, 'isDirectory' | 'isFile' | 'isSymbolicLink'>
+type Kind = ListedEntry['kind']
 
 /** Opens a folder by its real path: one that was put elsewhere meanwhile is not what was meant. */
-function openedAt(path: RawPath): number {
-  let file: number | undefined
+function openedAt(path: RawPath): WalkedFolder {
+  let folder: WalkedFolder | undefined
   try {
-    file = openSync(toSystem(path), FOLDER_FLAGS)
+    folder = WalkedFolder.open(path)
     const found = HAS_PROC
-      ? readlinkSync(`/proc/self/fd/${file}`, 'latin1')
+      ? readlinkSync(folder.at, 'latin1')
       : realpathSync(toSystem(path), 'latin1')
-    if (found === path) return file
+    if (found === path) return folder
   } catch (error) {
     if (!OTHER_KIND.has(codeOf(error) ?? '') && codeOf(error) !== 'ENOENT') throw error
   }
-  if (file !== undefined) closeSync(file)
+  folder?.[Symbol.dispose]()
   const message = 'it was moved or deleted, or replaced by a link'
   throw Object.assign(new Error(message), { code: 'ERR_AGENT_WORKSPACE_LOST' })
 }

@@ -7,7 +7,9 @@ import { test, type TestContext } from 'node:test'
 import { FolderTracker, type LookOptions } from '../../../lib/agent/workspace/folder-tracker.js'
 import { allRules } from '../../../lib/agent/workspace/left-out.js'
 import type { Batch } from '../../../lib/agent/workspace/tree-batches.js'
-import { WalkedFolder, WalkedRoot, type ReadFile } from '../../../lib/agent/workspace/tree-walk.js'
+import {
+  WalkedFolder, WalkedRoot, type ReadFile,
+} from '../../../lib/agent/workspace/walk-folder.js'
 import { readTree } from '../../../lib/agent/workspace/read-tree.js'
 import { scratch } from '../../helpers/engine.js'
 import { Random } from '../../helpers/random.js'

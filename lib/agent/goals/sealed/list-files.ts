@@ -5,8 +5,9 @@ import { LongWork } from '../../../internal/time.js'
 import { GoalError } from '../../errors.js'
 import { unreadable } from '../../exhaustion.js'
 import { isInside } from '../../workspace/paths.js'
-import { readFolder } from '../../workspace/read-folder.js'
+import { exactPath } from '../../workspace/raw-paths.js'
 import { SKIPPED_FOLDERS } from '../../workspace/skipped-folders.js'
+import { unlessGone, walkFolder, WalkedFolder } from '../../workspace/walk-folder.js'
 
 const MAX_ENTRIES = 200_000
 const MAX_DEPTH = 40
@@ -27,28 +28,30 @@ const CACHES = new Set(['__pycache__', '.mypy_cache', '.ruff_cache', '.turbo', '
  */
 export async function listFiles(root: string, signal?: AbortSignal): Promise<ListedFile[]> {
   let real: string | undefined
-  const found: ListedFile[] = []
+  const files: ListedFile[] = []
   const work = new LongWork()
+  using top = unlessGone(() => WalkedFolder.open(exactPath(`${root}/.`)))
+  const limits = { depth: MAX_DEPTH, names: MAX_ENTRIES + 1 }
   let entries = 0
-  const folder = async (path: string, depth: number): Promise<void> => {
-    if (depth > MAX_DEPTH) throw tooMuch(`folders nest deeper than ${MAX_DEPTH} levels`)
-    for (const entry of await readFolder(join(root, path), MAX_ENTRIES + 1)) {
-      entries += 1
-      if (entries > MAX_ENTRIES) throw tooMuch(`it holds more than ${MAX_ENTRIES} files`)
-      if (work.isDue) await work.next()
-      signal?.throwIfAborted()
-      const child = path === '' ? entry.name : `${path}/${entry.name}`
-      if (entry.isDirectory()) {
-        if (CACHES.has(entry.name)) found.push({ path: child, kind: 'cache' })
-        else if (!SKIPPED_FOLDERS.has(entry.name)) await folder(child, depth + 1)
-      } else if (entry.isSymbolicLink() && !SKIPPED_FOLDERS.has(entry.name)) {
-        real ??= await realpath(root)
-        found.push({ path: child, kind: await kindOfLink(root, real, child) })
-      } else if (entry.isFile()) found.push({ path: child, kind: 'file' })
-    }
+  for (const found of (top && unlessGone(() => walkFolder(top, limits))) ?? []) {
+    entries += 1
+    if (entries > MAX_ENTRIES) throw tooMuch(`it holds more than ${MAX_ENTRIES} files`)
+    if (work.isDue) await work.next()
+    signal?.throwIfAborted()
+    const { kind, name } = found
+    const path = Buffer.from(found.path, 'latin1').toString('utf8')
+    if (kind === 'folder') {
+      if (CACHES.has(name)) files.push({ path, kind: 'cache' })
+      else if (!SKIPPED_FOLDERS.has(name)) {
+        if (found.isDeepest) throw tooMuch(`folders nest deeper than ${MAX_DEPTH} levels`)
+        found.tryEnter()
+      }
+    } else if (kind === 'link' && !SKIPPED_FOLDERS.has(name)) {
+      real ??= await realpath(root)
+      files.push({ path, kind: await kindOfLink(root, real, path) })
+    } else if (kind === 'file') files.push({ path, kind })
   }
-  await folder('', 0)
-  return found
+  return files
 }
 
 async function kindOfLink(root: string, real: string, path: string): Promise<ListedFile['kind']> {
@@ -58,7 +61,6 @@ async function kindOfLink(root: string, real: string, path: string): Promise<Lis
   if (!isFolder) return 'link'
   return isInside(target, real) ? 'link to a folder' : 'link outside'
 }
-
 
 function tooMuch(problem: string): GoalError {
   return new GoalError(
