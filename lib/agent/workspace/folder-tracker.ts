@@ -1,24 +1,25 @@
 /**
- * One folder, looked at again and again: what it held the last time is remembered, so that only
- * what may have changed is read. Runs in the worker behind `TrackedFolder`.
+ * The trees of one folder, looked at again and again: what it held the last time is remembered, so
+ * that only what may have changed is read (see `folder-scan.ts`).
  *
- * 1. A file is read again when size, mode, inode or times differ. A program that edits a file
- *    cannot set its change time back. What had changed within two seconds before a look is read
- *    again at the next one, because times have a granularity.
- * 2. Level by level, so that a bound on entries leaves out the deepest.
- * 3. Contents are on their way to the store when their hash is known; trees follow when all
+ * 1. What had changed within two seconds before a look is read again at the next one, because times
+ *    have a granularity.
+ * 2. Contents are on their way to the store when their hash is known; trees follow when all
  *    contents are durable, folders before those that they lie in, so that nothing stored ever
  *    refers to something that is not.
  *
  * @module
  */
+import { realpathSync } from 'node:fs'
+import { resolve } from 'node:path'
 import { hash } from '../../internal/bytes.js'
 import { LongWork } from '../../internal/time.js'
 import { WorkspaceError } from '../errors.js'
+import { throwIfExhausted } from '../exhaustion.js'
 import { FolderScan, type ReadEntry, type Unread } from './folder-scan.js'
 import {
   childOf, entriesOf, forget, newFolder, summarize, type KnownFile, type KnownFolder,
-} from './known-folder.js'
+} from './folder-cache.js'
 import { isPrivateKey, secretPaths, type AllTreeRules, type LeftOutPaths } from './left-out.js'
 import { Batches, type SendBatch } from './tree-batches.js'
 import { encodeFolder } from './tree-objects.js'
@@ -77,11 +78,15 @@ export class FolderTracker {
    * of the machine; what `send` throws; the signal's reason.
    */
   async look(folder: string, options: LookOptions): Promise<Look> {
-    using scan = new FolderScan(folder, this.rules, this.#look + 1, options.storeContents)
+    const { storeContents } = options
+    const closed = this.rules.closed.map(realOrAsIs)
+    const looked = { closed, keepsLarge: false, isSecret: this.#isSecretPath, storeContents }
+    using scan = new FolderScan(folder, { ...this.rules, ...looked }, this.#look + 1)
     const notStored = options.storeContents ? await this.#begin(options) : null
     this.#look += 1
-    await scan.run(this.#top, this.#isSecretPath, options.signal)
+    await scan.run(this.#top, options.signal)
     await this.#read(scan, notStored, options)
+    scan.finish()
     if (!scan.exists) throw new WorkspaceError('ERR_AGENT_WORKSPACE_LOST', `${folder} was deleted`)
     return await this.#build(scan, options)
   }
@@ -107,9 +112,9 @@ export class FolderTracker {
     const { unread } = scan
     const isFirst = options.storeContents && options.previous === null
     let left = 0
-    for (const { size } of unread) left += size + 1
+    for (const { stats } of unread) left += stats.size + 1
     if (isFirst && left > this.rules.budgetBytes) {
-      unread.sort((a, b) => a.size - b.size)
+      unread.sort((a, b) => a.stats.size - b.stats.size)
     }
     const most = this.rules.budgetBytes * (isFirst ? 1 : CHANGED_SHARE)
     const batches = new Batches(options.storeContents ? options.send : null, false)
@@ -117,7 +122,7 @@ export class FolderTracker {
     for (const one of unread) {
       if (work.isDue) await work.next()
       options.signal.throwIfAborted()
-      const room = one.size + 1
+      const room = one.stats.size + 1
       await batches.makeRoom(room, left)
       left -= room
       const found = scan.read(one, (bytes) => batches.room(bytes))
@@ -163,6 +168,7 @@ export class FolderTracker {
       ctimeMs: stats.ctimeMs,
       isSettled: isWhole && scan.startedAt - UNSETTLED_MS > Math.max(stats.ctimeMs, stats.mtimeMs),
       isSecret,
+      content: null,
       stored: before?.sha256 === sha256 ? before.stored : 'unknown',
       seenAt: this.#look,
     }
@@ -230,5 +236,14 @@ function nameNotStored(folder: KnownFolder, path: string, leftOut: LeftOutPaths)
   for (const [name, entry] of folder.entries) {
     if (entry.kind === 'folder' || entry.isSecret || entry.stored !== 'never') continue
     leftOut.add('budget', childOf(path, name))
+  }
+}
+
+function realOrAsIs(path: string): string {
+  try {
+    return realpathSync(path)
+  } catch (error) {
+    throwIfExhausted(error)
+    return resolve(path)
   }
 }

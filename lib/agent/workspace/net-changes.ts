@@ -8,11 +8,11 @@ import type { Tree, TreeEntry } from '../tree.js'
 import { outsideTree } from './left-out.js'
 import { bytesOfName } from '../../internal/bytes.js'
 
-/** What two files or links are compared by; no hash: the content is not known. */
+/** What two files or links are compared by; an empty hash: the content is not known. */
 interface Comparable {
   readonly kind: TreeEntry['kind']
   readonly mode: number
-  readonly sha256: string | null
+  readonly sha256: string
 }
 
 /** What became of one file or link. */
@@ -93,7 +93,7 @@ const ALL_SEEN = { before: () => false, after: () => false }
 /** True for entries of the same kind, mode and content; null stands for none. */
 export function isSameEntry(a: Comparable | null, b: Comparable | null): boolean {
   if (a === null || b === null) return a === b
-  const isSameContent = a.sha256 !== null && a.sha256 === b.sha256
+  const isSameContent = a.sha256 !== '' && a.sha256 === b.sha256
   return isSameContent && a.mode === b.mode && a.kind === b.kind
 }
 
@@ -190,7 +190,7 @@ function* byContent(
   let looked = 0
   for (const [path, { kind, sha256 }] of entries) {
     if (++looked % PER_STEP === 0) yield
-    if (sha256 === null) continue
+    if (sha256 === '') continue
     const content = kind === 'file' ? sha256 : kind + sha256
     const same = paths.get(content)
     if (same === undefined) paths.set(content, [path])

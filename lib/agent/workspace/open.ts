@@ -1,10 +1,10 @@
 import { checkOptions, checkString, type OptionKinds } from '../../internal/options.js'
 import { WorkspaceError } from '../errors.js'
 import { readConfined, replaceConfined } from './files.js'
+import { FolderChanges } from './folder-changes.js'
 import { listFolder, type ListOptions } from './list.js'
 import { confine, confinePinned, locateRoot, type Confinement } from './paths.js'
 import { PinnedFolder, type FolderIdentity } from './pinned-folder.js'
-import { WorkspaceSnapshot } from './snapshot.js'
 import type { FileChange, Workspace, WorkspaceEntry, WorkspaceOptions } from './workspace.js'
 
 const OPTIONS: OptionKinds<WorkspaceOptions> = { roots: 'array', closed: 'array' }
@@ -84,7 +84,7 @@ export async function resolveUnderRoots(
 class ConfinedWorkspace implements Workspace {
   readonly root: string
   readonly #confinement: Confinement
-  readonly #snapshot: WorkspaceSnapshot
+  readonly #changes: FolderChanges
   /** The scan that runs or ran last; scans do not overlap. */
   #scan: Promise<unknown> = Promise.resolve()
 
@@ -95,12 +95,12 @@ class ConfinedWorkspace implements Workspace {
     this.#check = check
     this.root = confinement.root
     this.#confinement = confinement
-    this.#snapshot = new WorkspaceSnapshot(confinement)
+    this.#changes = new FolderChanges(confinement)
   }
 
   async changes(): Promise<readonly FileChange[]> {
     await this.#check()
-    const scan = this.#scan.then(() => this.#snapshot.changes())
+    const scan = this.#scan.then(() => this.#changes.changes())
     this.#scan = scan.catch(() => undefined)
     return await scan
   }

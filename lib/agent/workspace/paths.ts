@@ -54,13 +54,13 @@ export function isInside(path: string, folder: string): boolean {
 /** The bounds of one workspace: its root, less the closed folders. */
 export class Confinement {
   readonly root: string
-  readonly #closed: readonly string[]
+  readonly closed: readonly string[]
   readonly #via: string
 
   /** `via`: the path by which the root is entered, see `pinned-folder.ts`. */
   constructor(root: string, closed: readonly string[], via: string = root) {
     this.root = root
-    this.#closed = closed
+    this.closed = closed
     this.#via = via
   }
 
@@ -75,7 +75,7 @@ export class Confinement {
   }
 
   isClosed(real: string): boolean {
-    return this.#closed.some((folder) => isInside(real, folder))
+    return this.closed.some((folder) => isInside(real, folder))
   }
 
   /** True for an entry of a folder inside that must not be shown, by its real path and name. */

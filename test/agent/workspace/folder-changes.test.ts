@@ -6,16 +6,16 @@ import { test, type TestContext } from 'node:test'
 import { openWorkspace, type FileChange } from 'runwright/agent'
 import { confine } from '../../../lib/agent/workspace/paths.js'
 import {
-  SNAPSHOT_LIMITS,
-  WorkspaceSnapshot,
-  type SnapshotLimits,
-} from '../../../lib/agent/workspace/snapshot.js'
+  CHANGE_LIMITS,
+  FolderChanges,
+  type ChangeLimits,
+} from '../../../lib/agent/workspace/folder-changes.js'
 
 class Bench {
   readonly root: string
-  readonly snapshot: WorkspaceSnapshot
+  readonly snapshot: FolderChanges
 
-  private constructor(root: string, snapshot: WorkspaceSnapshot) {
+  private constructor(root: string, snapshot: FolderChanges) {
     this.root = root
     this.snapshot = snapshot
   }
@@ -24,7 +24,7 @@ class Bench {
   static async open(
     t: TestContext,
     files: Readonly<Record<string, string>>,
-    limits: Partial<SnapshotLimits> = {},
+    limits: Partial<ChangeLimits> = {},
     closed: readonly string[] = [],
   ): Promise<Bench> {
     const root = await mkdtemp(join(tmpdir(), 'snapshot-'))
@@ -36,7 +36,7 @@ class Bench {
     )
     const bench = new Bench(
       root,
-      new WorkspaceSnapshot(confinement, { ...SNAPSHOT_LIMITS, ...limits }),
+      new FolderChanges(confinement, { ...CHANGE_LIMITS, ...limits }),
     )
     for (const [path, content] of Object.entries(files)) await bench.write(path, content)
     assert.deepEqual(await bench.snapshot.changes(), [])

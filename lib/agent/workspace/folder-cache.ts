@@ -1,8 +1,9 @@
 /**
- * What is remembered of a folder between two looks; see `folder-tracker.ts`.
+ * What is remembered of a folder between two looks; see `folder-scan.ts`.
  *
  * @module
  */
+import type { LeftOutReason } from '../tree.js'
 import type { FolderEntry } from './tree-objects.js'
 
 /** Is the content of a file in the store? `never`: the run's share was used up. */
@@ -13,6 +14,7 @@ export interface KnownFile {
   readonly kind: 'file' | 'link'
   readonly mode: number
   readonly size: number
+  /** Empty for content that was not read: of trees, all is. */
   readonly sha256: string
   readonly ino: number
   readonly mtimeMs: number
@@ -20,14 +22,27 @@ export interface KnownFile {
   readonly isSettled: boolean
   /** Left out for its content. */
   readonly isSecret: boolean
+  /** Kept to show what changes; null for what is not kept. */
+  readonly content: Uint8Array | null
   stored: Stored
   seenAt: number
+}
+
+/** How a folder was listed: as long as its own stats are these, it has the same names. */
+export interface Listing {
+  readonly ino: number
+  readonly mtimeMs: number
+  readonly ctimeMs: number
+  /** Names that are not remembered, and why. */
+  readonly omitted: readonly (readonly [reason: LeftOutReason, name: string])[]
 }
 
 /** A folder as it was at the last look. */
 export interface KnownFolder {
   readonly kind: 'folder'
   readonly entries: Map<string, KnownFile | KnownFolder>
+  /** Null if it must be listed in any case. */
+  listing: Listing | null
   /** Hash of its object; empty while it holds nothing. */
   sha256: string
   isStored: boolean
@@ -42,8 +57,20 @@ export interface KnownFolder {
 
 export function newFolder(): KnownFolder {
   return {
-    kind: 'folder', entries: new Map(), sha256: '', isStored: false, isStale: true, files: 0,
-    bytes: 0, notStored: 0, seenAt: 0,
+    kind: 'folder', entries: new Map(), listing: null, sha256: '', isStored: false, isStale: true,
+    files: 0, bytes: 0, notStored: 0, seenAt: 0,
+  }
+}
+
+/** All files and links below a folder, by path. */
+export function* filesBelow(
+  folder: KnownFolder,
+  path: string,
+): Generator<readonly [path: string, file: KnownFile]> {
+  for (const [name, entry] of folder.entries) {
+    const child = childOf(path, name)
+    if (entry.kind === 'folder') yield* filesBelow(entry, child)
+    else yield [child, entry]
   }
 }
 
