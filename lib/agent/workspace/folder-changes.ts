@@ -8,7 +8,7 @@
  *
  * @module
  */
-import { lstatSync } from 'node:fs'
+import { lstatSync, type Stats } from 'node:fs'
 import { join } from 'node:path'
 import { hash } from '../../internal/bytes.js'
 import { inSlices, LongWork, nextTurn } from '../../internal/time.js'
@@ -20,7 +20,6 @@ import { FolderScan, type Unread } from './folder-scan.js'
 import { changesBetween, type Change } from './net-changes.js'
 import { type Confinement } from './paths.js'
 import { oneLine } from './text.js'
-import { type ReadFile } from './walk-folder.js'
 import type { FileChange } from './workspace.js'
 
 /** Bounds of {@link FolderChanges}. */
@@ -117,8 +116,7 @@ export class FolderChanges {
       const path = childOf(one.path, one.name)
       // Names that are not UTF-8 could not be shown.
       if (/\p{Surrogate}/u.test(path)) continue
-      const { birthtimeMs, ctimeMs } = one.stats
-      if (since !== null && Math.max(birthtimeMs, ctimeMs) < since) late.add(path)
+      if (since !== null && one.born < since) late.add(path)
       this.#read(scan, one, path)
     }
     scan.finish()
@@ -148,10 +146,12 @@ export class FolderChanges {
   #read(scan: FolderScan, one: Unread, path: string): void {
     const known = one.folder.entries.get(one.name)
     const before = known === undefined || known.kind === 'folder' ? null : known
-    const isLarge = one.stats.size > this.#limits.fileBytes
+    const isLarge = one.size > this.#limits.fileBytes
     const found = isLarge ? null : scan.read(one, (bytes) => Buffer.allocUnsafeSlow(bytes))
+    const stats = found?.stats ?? scan.stat(one)
+    if (stats === null) return this.#note(path, before, null)
     const left = this.#limits.keptBytes - this.#keptBytes + (before?.content?.length ?? 0)
-    const after = knownFile(one, found, left, this.#look)
+    const after = knownFile(one.kind, stats, found?.content ?? null, left, this.#look)
     one.folder.entries.set(one.name, after)
     this.#note(path, before, after)
   }
@@ -181,14 +181,14 @@ export class FolderChanges {
   }
 }
 
-/** @param found null for a file whose content is not known */
+/** @param content null when it is not known */
 function knownFile(
-  { kind, stats: { ino, mode, mtimeMs, ctimeMs, size } }: Unread,
-  found: Pick<ReadFile, 'content'> | null,
+  kind: KnownFile['kind'],
+  { ino, mode, mtimeMs, ctimeMs, size }: Stats,
+  content: Uint8Array | null,
   bytesLeft: number,
   seenAt: number,
 ): KnownFile {
-  const content = found?.content ?? null
   return {
     kind, mode: mode & 0o777, size, ino, mtimeMs, ctimeMs, seenAt,
     sha256: content === null ? '' : hash('sha256', content),

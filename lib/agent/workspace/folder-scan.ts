@@ -5,9 +5,9 @@
  * 1. A file is unchanged as long as its stats are: a program that edits it cannot set its change
  *    time back. A folder is listed again only if its own stats changed, where file systems are
  *    known to change those with its names.
- * 2. What is remembered is confirmed by its plain path, which is faster than through a descriptor:
- *    whatever that leads to has the stats that are remembered. All else is looked at through
- *    descriptors, see `walk-folder.ts`.
+ * 2. Stats come from plain paths, which is faster than through a descriptor. They only confirm what
+ *    is remembered, or say what is worth reading; names and contents, and all that is left out,
+ *    come through descriptors, see `walk-folder.ts`.
  *
  * @module
  */
@@ -60,7 +60,9 @@ export interface Unread {
   readonly path: string
   readonly name: string
   readonly kind: 'file' | 'link'
-  readonly stats: Stats
+  readonly size: number
+  /** When it was created or last changed, in epoch milliseconds. */
+  readonly born: number
 }
 
 /** What was read; of a link, its target. */
@@ -270,16 +272,15 @@ export class FolderScan implements Disposable {
   #file(folder: KnownFolder, path: string, name: string): boolean {
     const known = folder.entries.get(name)
     const child = childOf(path, name)
+    const seen = this.#confirm(child)
     if (known !== undefined && known.kind !== 'folder') {
-      const stats = this.#confirm(child)
-      if (stats !== null && isUnchanged(known, stats) && this.#isDone(known)) {
+      if (seen !== null && isUnchanged(known, seen) && this.#isDone(known)) {
         if (known.isSecret) this.leftOut.add('secret', child)
         known.seenAt = this.#look
         return true
       }
     }
-    const opened = this.#open(path)
-    const stats = opened instanceof Object ? opened.stat(exactPath(name)) : null
+    const stats = this.#isReadable(seen) ? seen : this.stat({ path, name })
     if (stats === null || stats.isDirectory()) return this.#omit(null)
     const kind = stats.isFile() ? 'file' : stats.isSymbolicLink() ? 'link' : null
     if (kind === null) return this.#omit('kind', path, name)
@@ -287,16 +288,29 @@ export class FolderScan implements Disposable {
       this.leftOut.add('size', child)
       return this.#omit(null)
     }
-    this.unread.push({ folder, path, name, kind, stats })
+    const { birthtimeMs, ctimeMs, size } = stats
+    this.unread.push({ folder, path, name, kind, size, born: Math.max(birthtimeMs, ctimeMs) })
     // A folder that became a file is forgotten at the end of its listing.
     if (known === undefined || known.kind === 'folder') return false
     known.seenAt = this.#look
     return true
   }
 
+  /** True for what will be read through its descriptor, wherever its plain path leads. */
+  #isReadable(stats: Stats | null): stats is Stats {
+    if (stats === null || stats.size > this.#rules.fileBytes) return false
+    return stats.isFile() || stats.isSymbolicLink()
+  }
+
   /** True if a file need not be read as long as it is unchanged. */
   #isDone({ isSecret, stored }: KnownFile): boolean {
     return !this.#rules.storeContents || stored !== 'unknown' || isSecret
+  }
+
+  /** The stats of something in a folder; null when it is gone. */
+  stat({ path, name }: Pick<Unread, 'path' | 'name'>): Stats | null {
+    const opened = this.#open(path)
+    return opened instanceof Object ? opened.stat(exactPath(name)) : null
   }
 
   /** Reads something; null when it is no part of the tree, and forgotten. */

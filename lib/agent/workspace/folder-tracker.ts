@@ -112,9 +112,9 @@ export class FolderTracker {
     const { unread } = scan
     const isFirst = options.storeContents && options.previous === null
     let left = 0
-    for (const { stats } of unread) left += stats.size + 1
+    for (const { size } of unread) left += size + 1
     if (isFirst && left > this.rules.budgetBytes) {
-      unread.sort((a, b) => a.stats.size - b.stats.size)
+      unread.sort((a, b) => a.size - b.size)
     }
     const most = this.rules.budgetBytes * (isFirst ? 1 : CHANGED_SHARE)
     const batches = new Batches(options.storeContents ? options.send : null, false)
@@ -122,7 +122,7 @@ export class FolderTracker {
     for (const one of unread) {
       if (work.isDue) await work.next()
       options.signal.throwIfAborted()
-      const room = one.stats.size + 1
+      const room = one.size + 1
       await batches.makeRoom(room, left)
       left -= room
       const found = scan.read(one, (bytes) => batches.room(bytes))
