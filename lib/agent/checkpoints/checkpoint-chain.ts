@@ -8,7 +8,7 @@ import type { Checkpoint } from '../checkpoint.js'
 import type { CheckpointReason, RecordDraft, RunRecord } from '../events.js'
 import type { RecordReader } from '../log/read-log.js'
 import type { RunHead } from '../run-details.js'
-import type { Captured } from '../workspace/manifest.js'
+import type { Captured } from '../workspace/tracked-folder.js'
 
 type CheckpointRecord = Extract<RunRecord, { kind: 'checkpoint' }>
 

@@ -32,7 +32,7 @@ import { applySteps, planApply, planRestore, type PathStep } from '../workspace/
 import { closedInCopy } from '../workspace/closed-folders.js'
 import type { TreeRules } from '../workspace/left-out.js'
 import { isSameEntry } from '../workspace/net-changes.js'
-import { TrackedFolder, type Captured } from '../workspace/manifest.js'
+import { TrackedFolder, type Captured } from '../workspace/tracked-folder.js'
 import { openPinned } from '../workspace/open.js'
 import type { PinnedFolder } from '../workspace/pinned-folder.js'
 import { readContent, readTree } from '../workspace/read-tree.js'

@@ -1,7 +1,7 @@
 import { inSlices } from '../../internal/time.js'
 import { CheckpointError } from '../errors.js'
 import type { ForkFiles } from '../request/fork-files.js'
-import { manifestOf } from '../workspace/manifest.js'
+import { manifestOf } from '../workspace/tracked-folder.js'
 import { comparePaths, netChanges } from '../workspace/net-changes.js'
 import { readTree } from '../workspace/read-tree.js'
 import type { CheckpointSettings } from './settings.js'

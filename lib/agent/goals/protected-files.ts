@@ -169,7 +169,7 @@ class Walk {
    * @param real its path without links, unless it is that of `.bin`
    */
   async folder(path: string, real: string, trail: string, depth: number): Promise<void> {
-    using top = this.#open(real)
+    const top = new WalkedFolder(null, exactPath(this.#at(real)))
     // The files of a folder that cannot be read count as deleted.
     for (const found of this.#walk(top, depth)) {
       if (this.#work.isDue) await this.#work.next()
@@ -187,16 +187,11 @@ class Walk {
     }
   }
 
-  #open(path: string): WalkedFolder | null {
-    return unlessGone(() => WalkedFolder.open(exactPath(`${this.#at(path)}/.`)))
-  }
-
   /** What is in a folder that was opened `depth` levels below the workspace. */
-  *#walk(top: WalkedFolder | null, depth: number): Generator<Walked> {
+  *#walk(top: WalkedFolder, depth: number): Generator<Walked> {
     if (depth > MAX_DEPTH) throw tooDeep()
     const limits = { depth: MAX_DEPTH - depth, names: MAX_ENTRIES + 1 }
-    const walk = top && unlessGone(() => walkFolder(top, limits))
-    for (const found of walk ?? []) {
+    for (const found of unlessGone(() => walkFolder(top, limits)) ?? []) {
       this.#countEntry()
       yield found
     }
@@ -260,7 +255,7 @@ class Walk {
       const inside = depth === 0 ? await this.#inside(path) : null
       if (inside !== null && inside !== '' && inside !== path) await this.#gather(inside, lines, 1)
     } else if (stats?.isDirectory() === true) {
-      using top = this.#open(path)
+      const top = new WalkedFolder(null, exactPath(this.#at(path)))
       for (const found of this.#walk(top, depth)) {
         if (found.name === 'node_modules' || found.name === '__pycache__') continue
         const child = `${path}/${shownPath(found.path)}`

@@ -20,7 +20,7 @@ import type { IsolatedFolders } from '../isolation/isolated-folders.js'
 import type { RunState } from '../log/run-state.js'
 import type { LeftOut, TreeEntry } from '../tree.js'
 import { applySteps, planRestore } from '../workspace/apply.js'
-import { TrackedFolder, type Captured } from '../workspace/manifest.js'
+import { TrackedFolder, type Captured } from '../workspace/tracked-folder.js'
 import { readContent, readTree } from '../workspace/read-tree.js'
 
 /** What is needed to open the copies of an engine. */

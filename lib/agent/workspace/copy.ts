@@ -1,14 +1,13 @@
 /**
- * Copies of folders, complete and private: see `tree-copy.ts` for what a copy is. Both functions
- * work in a thread of their own, so that they never keep the program waiting.
+ * Copies of folders, complete and private: see `tree-copy.ts` for what a copy is.
  *
  * @module
  */
 import { realpath } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { WorkspaceTooLargeError } from '../errors.js'
-import type { CopyResult } from './copy-job.js'
-import { performAbortable, performTask, taskError } from './tree-task.js'
+import { performTask, taskError } from './folder-threads.js'
+import type { CopyResult } from './tree-copy.js'
 
 /** How a folder is copied. */
 export interface CopyPolicy {
@@ -74,16 +73,16 @@ export async function copyTree(
     without: without.map((path) => join(from, path)),
   }
   signal?.throwIfAborted()
-  const report = await performAbortable<CopyResult>(
-    (aborted) => ({ t: 'copy', job, aborted }),
-    from,
-    signal,
-  )
-  if ('result' in report) return report.result
-  await removeFolder(target)
-  if ('error' in report) throw taskError(`${from} cannot be copied to ${to}`, report)
-  if (report.failed === 'too large') throw new WorkspaceTooLargeError(from, maxBytes)
-  throw signal?.reason
+  let isWhole = false
+  try {
+    const report = await performTask<CopyResult>({ t: 'copy', folder: from, job }, signal)
+    if ('failed' in report) throw new WorkspaceTooLargeError(from, maxBytes)
+    if ('error' in report) throw taskError(`${from} cannot be copied to ${to}`, report)
+    isWhole = true
+    return report.result
+  } finally {
+    if (!isWhole) await removeFolder(target)
+  }
 }
 
 /**
@@ -98,10 +97,7 @@ export async function assertFits(
   const { maxBytes = Infinity, closed = [], mounts = false } = policy
   // What is mounted is not copied.
   const skipped = mounts ? ['node_modules'] : []
-  const report = await performTask(
-    { t: 'measure', args: [folder, maxBytes, closed, skipped] },
-    folder,
-  )
+  const report = await performTask({ t: 'measure', folder, args: [maxBytes, closed, skipped] })
   if ('error' in report) throw taskError(`${folder} cannot be copied`, report)
   if ('failed' in report) throw new WorkspaceTooLargeError(folder, maxBytes)
 }
@@ -112,6 +108,6 @@ export async function assertFits(
  * @throws {@link WorkspaceError} when something cannot be removed.
  */
 export async function removeFolder(folder: string): Promise<void> {
-  const report = await performTask({ t: 'remove', folder }, folder)
+  const report = await performTask({ t: 'remove', folder })
   if ('error' in report) throw taskError(`${folder} cannot be removed`, report)
 }

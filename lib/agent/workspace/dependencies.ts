@@ -5,16 +5,17 @@
  *    the same packages anew is no difference.
  * 2. Links are compared as links: what lies in the workspace is no dependency because one leads to
  *    it. A folder of dependencies that is itself a link is followed.
- * 3. Only what was touched since is read again, see `look-at-dependencies.ts`.
+ * 3. Only what was touched since is read again, see `hash-dependencies.ts`.
  * 4. Caches are told apart, because what is in them may be code: see `dependency-folders.ts`.
  *
  * @module
  */
 import type { Dependencies } from '../check-files.js'
 import { clip } from '../output.js'
-import type { DependencyDifferences, DependencyJob, FoundDependencies } from './dependency-job.js'
+import { performTask, taskError } from './folder-threads.js'
+import type { DependencyDifferences, DependencyJob, FoundDependencies }
+  from './hash-dependencies.js'
 import { failure } from './paths.js'
-import { performAbortable, taskError } from './tree-task.js'
 
 export interface DependencyOptions {
   /** Folders that do not exist for runs. @defaultValue none */
@@ -79,15 +80,10 @@ async function look<Found>(
   { closed = [], above = null, signal }: DependencyOptions,
 ): Promise<Found> {
   const job: DependencyJob = { folder, above, closed }
-  const report = await performAbortable<Found>(
-    (aborted) => ({ t: 'dependencies', job, before, aborted }),
-    folder,
-    signal,
-  )
+  const report = await performTask<Found>({ t: 'dependencies', folder, job, before }, signal)
   if ('result' in report) return report.result
   if ('error' in report) throw taskError(`the dependencies in ${folder} cannot be read`, report)
-  if (report.failed === 'too large') throw failure(`${folder} holds too many dependencies`)
-  throw signal?.reason
+  throw failure(`${folder} holds too many dependencies`)
 }
 
 /** What happened to a whole folder is told once. */

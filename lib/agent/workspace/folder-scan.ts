@@ -24,7 +24,7 @@ import {
 import { isInside } from './paths.js'
 import { exactPath, exactText, toSystem, type RawPath } from './raw-paths.js'
 import {
-  unlessGone, WalkedRoot, type ListedEntry, type ReadFile, type WalkedFolder,
+  unlessGone, WalkedRoot, WorkStopped, type ListedEntry, type ReadFile, type WalkedFolder,
 } from './walk-folder.js'
 
 /** What is looked at, and for what. */
@@ -33,6 +33,8 @@ export interface ScanRules {
   readonly closed: readonly string[]
   /** Files, links and folders at most. */
   readonly entries: number
+  /** Entries beyond which the look is given up. @defaultValue no limit */
+  readonly most?: number
   /** Bytes of a file that is read. */
   readonly fileBytes: number
   /** True if larger files are remembered without their content, false if they are left out. */
@@ -119,7 +121,7 @@ export class FolderScan implements Disposable {
     return this.#root.exists
   }
 
-  async run(top: KnownFolder, signal?: AbortSignal): Promise<void> {
+  async run(top: KnownFolder, check?: () => void): Promise<void> {
     const work = new LongWork()
     this.folders.push({ folder: top, path: '', parent: null })
     let end = 1
@@ -129,7 +131,7 @@ export class FolderScan implements Disposable {
         depth += 1
       }
       if (work.isDue) await work.next()
-      signal?.throwIfAborted()
+      check?.()
       await this.#visit(this.folders[at]!, depth, work)
     }
   }
@@ -236,6 +238,7 @@ export class FolderScan implements Disposable {
       return this.#omit(null)
     }
     this.#entries += 1
+    if (this.#entries > (this.#rules.most ?? Infinity)) throw new WorkStopped('too large')
     return kind === 'folder' ? this.#folder(folder, path, name) : this.#file(folder, path, name)
   }
 

@@ -20,35 +20,54 @@ import { FolderScan, type ReadEntry, type Unread } from './folder-scan.js'
 import {
   childOf, entriesOf, forget, newFolder, summarize, type KnownFile, type KnownFolder,
 } from './folder-cache.js'
+import type { LeftOut } from '../tree.js'
 import { isPrivateKey, secretPaths, type AllTreeRules, type LeftOutPaths } from './left-out.js'
 import { Batches, type SendBatch } from './tree-batches.js'
 import { encodeFolder } from './tree-objects.js'
-import type { Look } from './tree-protocol.js'
+import { WorkStopped } from './walk-folder.js'
 
 /** A file changed this recently may change again within one tick of the disk's clock. */
 const UNSETTLED_MS = 2_000
 /** How much more than its share a run may store of what changed since its first capture. */
 const CHANGED_SHARE = 4
 
-/** Hashes of content that a checkpoint did not store, by path. */
-export type NotStored = ReadonlyMap<string, string>
+/** The size of a folder. */
+export interface TrackedSize {
+  readonly entries: number
+  readonly bytes: number
+}
+
+const UNLIMITED: TrackedSize = { entries: Infinity, bytes: Infinity }
+
+/** What a look found. */
+export interface Look {
+  readonly checkpointId: string
+  readonly files: number
+  readonly bytes: number
+  readonly leftOut: readonly LeftOut[]
+}
 
 /** What is to be done with what is found. */
 export interface LookOptions {
-  readonly signal: AbortSignal
+  /** Called between steps; throws to end the look. */
+  readonly check: () => void
   /** Stores contents, after which trees are stored; null: only trees are, whether new or not. */
   readonly storeContents: boolean
   /** Null: only what is found counts. */
   readonly send: SendBatch | null
   /** The last checkpoint of the run that is durable. */
   readonly previous: string | null
-  /** Called when the checkpoint before is not that of the last look. */
-  readonly notStoredIn: (checkpointId: string) => Promise<NotStored>
+  /**
+   * Called when the checkpoint before is not that of the last look. Resolves with what that one did
+   * not store, as path and hash in turns.
+   */
+  readonly notStoredIn: (checkpointId: string) => Promise<readonly string[]>
 }
 
 /** See the comment of this file. */
 export class FolderTracker {
   readonly rules: AllTreeRules
+  readonly #most: TrackedSize
   readonly #isSecretPath: (path: string, name: string) => boolean
   readonly #top: KnownFolder = newFolder()
   #look = 0
@@ -61,8 +80,10 @@ export class FolderTracker {
   #counted = new Set<number>()
   #files = 0
 
-  constructor(rules: AllTreeRules) {
+  /** @param most entries, and bytes to be read, beyond which a look is stopped */
+  constructor(rules: AllTreeRules, most: TrackedSize = UNLIMITED) {
     this.rules = rules
+    this.#most = most
     this.#isSecretPath = secretPaths(rules)
   }
 
@@ -75,16 +96,18 @@ export class FolderTracker {
    * Looks at the folder.
    *
    * @throws {@link WorkspaceError} when it cannot be entered, or is deleted meanwhile; for faults
-   * of the machine; what `send` throws; the signal's reason.
+   * of the machine; what `send` and `check` throw; {@link WorkStopped} for a folder that is too
+   * large to be tracked here.
    */
   async look(folder: string, options: LookOptions): Promise<Look> {
     const { storeContents } = options
     const closed = this.rules.closed.map(realOrAsIs)
-    const looked = { closed, keepsLarge: false, isSecret: this.#isSecretPath, storeContents }
+    const [isSecret, most] = [this.#isSecretPath, this.#most.entries]
+    const looked = { closed, isSecret, keepsLarge: false, most, storeContents }
     using scan = new FolderScan(folder, { ...this.rules, ...looked }, this.#look + 1)
-    const notStored = options.storeContents ? await this.#begin(options) : null
+    const notStored = storeContents ? await this.#begin(options) : null
     this.#look += 1
-    await scan.run(this.#top, options.signal)
+    await scan.run(this.#top, options.check)
     await this.#read(scan, notStored, options)
     scan.finish()
     if (!scan.exists) throw new WorkspaceError('ERR_AGENT_WORKSPACE_LOST', `${folder} was deleted`)
@@ -92,12 +115,14 @@ export class FolderTracker {
   }
 
   /** Finds out what is stored already, and what is not. */
-  async #begin({ previous, notStoredIn }: LookOptions): Promise<NotStored | null> {
+  async #begin({ previous, notStoredIn }: LookOptions): Promise<ReadonlyMap<string, string>> {
+    const notStored = new Map<string, string>()
     const isKnown = this.#stored !== undefined && this.#stored === previous
     // What is stored by a look that fails may be reclaimed before the next one.
     this.#stored = undefined
-    if (isKnown) return null
-    const notStored = previous === null ? null : await notStoredIn(previous)
+    if (isKnown) return notStored
+    const pairs = previous === null ? [] : await notStoredIn(previous)
+    for (let i = 0; i < pairs.length; i += 2) notStored.set(pairs[i]!, pairs[i + 1]!)
     forget(this.#top)
     this.#counted = new Set()
     this.#used = 0
@@ -106,13 +131,14 @@ export class FolderTracker {
 
   async #read(
     scan: FolderScan,
-    notStored: NotStored | null,
+    notStored: ReadonlyMap<string, string> | null,
     options: LookOptions,
   ): Promise<void> {
     const { unread } = scan
     const isFirst = options.storeContents && options.previous === null
     let left = 0
     for (const { size } of unread) left += size + 1
+    if (left > this.#most.bytes) throw new WorkStopped('too large')
     if (isFirst && left > this.rules.budgetBytes) {
       unread.sort((a, b) => a.size - b.size)
     }
@@ -121,7 +147,7 @@ export class FolderTracker {
     const work = new LongWork()
     for (const one of unread) {
       if (work.isDue) await work.next()
-      options.signal.throwIfAborted()
+      options.check()
       const room = one.size + 1
       await batches.makeRoom(room, left)
       left -= room
@@ -186,7 +212,7 @@ export class FolderTracker {
     // Folders come after those that they lie in.
     for (const { folder, path, parent } of scan.folders.reverse()) {
       if (work.isDue) await work.next()
-      options.signal.throwIfAborted()
+      options.check()
       if (folder.isStale) summarize(folder)
       if (parent !== null) await this.#update(folder, parent, batches, options)
       files += folder.files

@@ -45,12 +45,12 @@ export async function listFolder(
 
 async function entriesBelow(
   confinement: Confinement,
-  folder: Pick<OpenFolder, 'real' | 'self'>,
+  folder: Pick<OpenFolder, 'real' | 'path'>,
   { recursive, limit, onPassedOver }: ListOptions,
 ): Promise<readonly WorkspaceEntry[]> {
   const entries: WorkspaceEntry[] = []
   const work = new LongWork()
-  using top = WalkedFolder.open(exactPath(folder.self))
+  const top = new WalkedFolder(null, exactPath(folder.path))
   for (const found of walkFolder(top, LIMITS)) {
     if (entries.length >= limit) break
     if (work.isDue) await work.next()

@@ -12,6 +12,7 @@ export function isLarger(
   maxBytes: number,
   closed: readonly string[],
   skipped: readonly string[],
+  isAborted: () => boolean = () => false,
 ): boolean {
   const root = rawPath(folder)
   const outside = new Set(closed.map(rawPath))
@@ -20,7 +21,7 @@ export function isLarger(
   using top = unlessGone(() => WalkedFolder.open(root))
   if (top === null) return false
   let bytes = 0
-  for (const found of unlessGone(() => walkFolder(top)) ?? []) {
+  for (const found of unlessGone(() => walkFolder(top, { isAborted })) ?? []) {
     const { kind, name, path } = found
     const isCounted = !outside.has(`${root}/${path}`) && !skipped.includes(name)
     if (kind === 'folder' && isCounted) found.tryEnter()

@@ -23,25 +23,30 @@ const PAUSE_MS = 50
 /**
  * Removes a folder; one that does not exist is removed already.
  *
+ * @param isAborted asked at each entry; `WorkStopped` is thrown once it is true
  * @throws Error when something goes on writing into it.
  */
-export function removeTree(folder: string): void {
+export function removeTree(
+  folder: string,
+  isAborted: () => boolean = () => false,
+  attempts: number = ATTEMPTS,
+): void {
   const root = rawPath(folder)
-  for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
+  for (let attempt = 1; attempt <= attempts; attempt++) {
     if (attempt > 1) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, PAUSE_MS)
-    entering(root, () => emptyFolder(root))
+    entering(root, () => emptyFolder(root, isAborted))
     if (removeEmpty(root)) return
   }
   throw new Error(`${folder} is still being written to`)
 }
 
-function emptyFolder(root: RawPath): void {
+function emptyFolder(root: RawPath, isAborted: () => boolean): void {
   // What a walk moves up is removed by the next one.
   for (let moved = 0, before = -1; before < moved && moved < MAX_MOVED; ) {
     before = moved
     using top = WalkedFolder.open(root)
     permit(top.at)
-    for (const found of walkFolder(top, { depth: MAX_TREE_DEPTH })) {
+    for (const found of walkFolder(top, { depth: MAX_TREE_DEPTH, isAborted })) {
       const { at, kind } = found
       if (kind !== 'folder') unlink(at)
       else if (found.isDeepest) moved += Number(moveUp(at, root))

@@ -16,8 +16,8 @@ import { randomBytes } from 'node:crypto'
 import { open, unlink, type FileHandle } from 'node:fs/promises'
 import { sleep } from '../../internal/time.js'
 import type { FileSystemTime, TouchedFiles } from './find-touched.js'
+import { performTask, taskError } from './folder-threads.js'
 import { failure } from './paths.js'
-import { performAbortable, taskError } from './tree-task.js'
 
 /**
  * Finds what was touched in a copy. Version control, dependencies and caches are passed over, and
@@ -32,15 +32,10 @@ export async function touchedFiles(
   since: FileSystemTime,
   signal?: AbortSignal,
 ): Promise<TouchedFiles> {
-  const report = await performAbortable<TouchedFiles>(
-    (aborted) => ({ t: 'touched', folder, since, aborted }),
-    folder,
-    signal,
-  )
+  const report = await performTask<TouchedFiles>({ t: 'touched', folder, since }, signal)
   if ('result' in report) return report.result
   if ('error' in report) throw taskError(`${folder} cannot be looked at`, report)
-  if (report.failed === 'too large') throw failure(`${folder} holds more than 200 000 files`)
-  throw signal?.reason
+  throw failure(`${folder} holds more than 200 000 files`)
 }
 
 /** Some file systems count in steps of two seconds. */

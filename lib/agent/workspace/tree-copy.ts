@@ -25,7 +25,6 @@ import { bareSettings, isLeftOutOfBare, isTopOfGit, leadsElsewhere } from './bar
 import { CopiedRepositories, isPointer, mayLeadOut, NO_REPOSITORY } from './copied-git.js'
 import { copiedLink, type CopiedFolder } from './copied-links.js'
 import { CopiedPaths, isState, MAX_STATE_BYTES } from './copied-paths.js'
-import type { CopyJob, CopyResult } from './copy-job.js'
 import { CopyNotes } from './copy-notes.js'
 import { isRepository } from './git-names.js'
 import { canBeMounted } from './mountable.js'
@@ -34,6 +33,36 @@ import { rawPath, toSystem, toText, type RawPath } from './raw-paths.js'
 import {
   kindOf, READ_FLAGS, walkFolder, WalkedFolder, WorkStopped, type ListedEntry, type Walked,
 } from './walk-folder.js'
+
+/** What to copy, and how. All folders are absolute, real paths. */
+export interface CopyJob {
+  readonly from: string
+  /** Does not exist; the folder above it does. */
+  readonly to: string
+  /** First: `from`, and where its copy will be found. Then other folders that are copied. */
+  readonly copies: readonly { readonly from: string; readonly to: string }[]
+  readonly closed: readonly string[]
+  readonly maxBytes: number
+  /** May folders of dependencies be left to be mounted? */
+  readonly mounts: boolean
+  /** Does everything in the copy get access time 0? */
+  readonly unread?: boolean
+  /** Is it for a sealed check? */
+  readonly sealed?: boolean
+  /** What is not copied, be it a file, a link or a folder. */
+  readonly without?: readonly string[]
+}
+
+/** What was copied. */
+export interface CopyResult {
+  readonly files: number
+  readonly bytes: number
+  /** Relative paths of folders of packages that are empty, to be mounted read-only. */
+  readonly readOnly: readonly string[]
+  /** Is there a file of Python, outside of dependencies? */
+  readonly hasPython: boolean
+  readonly notes: readonly string[]
+}
 
 /** Thrown for an entry that is something else by now. */
 class KindChanged extends Error {}

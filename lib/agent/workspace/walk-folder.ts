@@ -79,11 +79,12 @@ export interface ReadFile {
 export class WalkedFolder implements Disposable {
   /** The path by which it and its entries are reached while it is open. */
   readonly at: RawPath
-  readonly #fd: number
+  readonly #fd: number | null
 
-  constructor(fd: number, path: RawPath) {
+  /** @param fd null for a folder that the path is known to lead to as long as it is used */
+  constructor(fd: number | null, path: RawPath) {
     this.#fd = fd
-    this.at = HAS_PROC ? `/proc/self/fd/${fd}` : path
+    this.at = HAS_PROC && fd !== null ? `/proc/self/fd/${fd}` : path
   }
 
   /**
@@ -96,7 +97,7 @@ export class WalkedFolder implements Disposable {
   }
 
   get ownStats(): Stats {
-    return fstatSync(this.#fd)
+    return this.#fd === null ? lstatSync(toSystem(`${this.at}/.`)) : fstatSync(this.#fd)
   }
 
   /**
@@ -160,7 +161,7 @@ export class WalkedFolder implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    closeSync(this.#fd)
+    if (this.#fd !== null) closeSync(this.#fd)
   }
 }
 
@@ -332,10 +333,11 @@ export class WalkedRoot implements Disposable {
    * thrown.
    */
   open(path: string): WalkedFolder | 'unreadable' | null {
+    if (path === '') return new WalkedFolder(null, this.#path)
     let fd: number | undefined
     try {
       const raw = exactPath(path)
-      const at = `${this.#path}/${raw === '' ? '.' : raw}`
+      const at = `${this.#path}/${raw}`
       fd = openSync(toSystem(at), FOLDER_FLAGS)
       const folder = new WalkedFolder(fd, at)
       if (!this.#isAt(fd, at, raw)) return null
@@ -350,13 +352,12 @@ export class WalkedRoot implements Disposable {
   }
 
   #isAt(fd: number, at: RawPath, path: RawPath): boolean {
-    if (!HAS_PROC) return realpathSync(toSystem(at), 'latin1') === at || path === ''
+    if (!HAS_PROC) return realpathSync(toSystem(at), 'latin1') === at
     const real = readlinkSync(`/proc/self/fd/${fd}`, 'latin1')
-    const below = path === '' ? '' : `/${path}`
-    if (real === `${this.#real}${below}`) return true
+    if (real === `${this.#real}/${path}`) return true
     // The folder at the top may have been renamed, which changes nothing in it.
     this.#real = this.#locate()
-    return real === `${this.#real}${below}`
+    return real === `${this.#real}/${path}`
   }
 
   #locate(): RawPath {

@@ -8,7 +8,7 @@ import type {
 } from '../../../lib/agent/checkpoints/file-operations.js'
 import { restoreFolder } from '../../../lib/agent/checkpoints/restore.js'
 import type { LogWriter } from '../../../lib/agent/log/writer.js'
-import { TrackedFolder } from '../../../lib/agent/workspace/manifest.js'
+import { TrackedFolder } from '../../../lib/agent/workspace/tracked-folder.js'
 import { readTree } from '../../../lib/agent/workspace/read-tree.js'
 import { atGate, bash, follow, scratch, write } from '../../helpers/engine.js'
 import { World } from '../../helpers/world.js'

@@ -7,7 +7,7 @@ import { MemoryObjects } from '../../../lib/agent/stores/memory-store.js'
 import type { TreeRules } from '../../../lib/agent/workspace/left-out.js'
 import {
   manifestOf, TrackedFolder, type Captured,
-} from '../../../lib/agent/workspace/manifest.js'
+} from '../../../lib/agent/workspace/tracked-folder.js'
 import { objectsOf, readContent, readTree } from '../../../lib/agent/workspace/read-tree.js'
 import { scratch } from '../../helpers/engine.js'
 import { Random } from '../../helpers/random.js'

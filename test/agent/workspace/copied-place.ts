@@ -13,7 +13,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { copyTree, removeFolder, type CopyPolicy } from '../../../lib/agent/workspace/copy.js'
-import type { CopyJob, CopyResult } from '../../../lib/agent/workspace/copy-job.js'
+import type { CopyJob, CopyResult } from '../../../lib/agent/workspace/tree-copy.js'
 import { TreeCopy } from '../../../lib/agent/workspace/tree-copy.js'
 import { wholeTree } from '../../helpers/whole-tree.js'
 

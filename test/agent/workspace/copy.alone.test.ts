@@ -10,7 +10,7 @@ import { test } from 'node:test'
 import { WorkspaceError } from '../../../lib/agent/errors.js'
 import { onOwnFiles } from '../../../lib/agent/exhaustion.js'
 import { copyTree } from '../../../lib/agent/workspace/copy.js'
-import { performCopyTask } from '../../../lib/agent/workspace/copy-tasks.js'
+import { performTask } from '../../../lib/agent/workspace/folder-tasks.js'
 import { TreeCopy } from '../../../lib/agent/workspace/tree-copy.js'
 import { wholeTree } from '../../helpers/whole-tree.js'
 import { Place, asOrdinaryUser } from './copied-place.js'
@@ -86,10 +86,9 @@ for (const [name, code, whose] of [
       },
     })
     syncBuiltinESMExports()
-    const aborted = new Int32Array(1)
     // Small folders are copied by the caller itself, which works on files of its own.
     const report = await onOwnFiles('no copy', async () =>
-      performCopyTask({ t: 'copy', job: place.job, aborted }),
+      performTask({ t: 'copy', folder: place.from, job: place.job }, () => false),
     )
     restore()
     assert.ok('error' in report && report.error.startsWith(code), JSON.stringify(report))

@@ -13,8 +13,8 @@ import {
   captureDependencies, compareDependencies, dependencyChanges, type DependencyComparison,
 } from '../../../lib/agent/workspace/dependencies.js'
 import type { DependencyDifferences, FoundDependencies }
-  from '../../../lib/agent/workspace/dependency-job.js'
-import { captureAll, compareAll } from '../../../lib/agent/workspace/look-at-dependencies.js'
+  from '../../../lib/agent/workspace/hash-dependencies.js'
+import { captureAll, compareAll } from '../../../lib/agent/workspace/hash-dependencies.js'
 import { Random } from '../../helpers/random.js'
 
 const never = (): boolean => false

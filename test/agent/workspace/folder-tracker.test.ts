@@ -30,8 +30,7 @@ function looking(folder: string): {
   }
   const look = async (): Promise<string> => {
     const options: LookOptions = {
-      signal: new AbortController().signal, storeContents: true, send, previous,
-      notStoredIn: async () => new Map(),
+      check: () => undefined, storeContents: true, send, previous, notStoredIn: async () => [],
     }
     return (previous = (await tracker.look(folder, options)).checkpointId)
   }

@@ -51,12 +51,18 @@ async function copyAndRemove(t: TestContext, files: number, times: number): Prom
 
 test('many copies at once share few threads', async (t) => {
   const threads = watchThreads(t)
-  for (const files of [5, 60]) await copyAndRemove(t, files, 50)
+  for (const files of [70, 100]) await copyAndRemove(t, files, 50)
   assert.ok(threads.all() > 0 && threads.all() <= MOST, `${threads.all()} threads`)
 })
 
+test('copying and removing small folders starts no thread', async (t) => {
+  const threads = watchThreads(t)
+  await copyAndRemove(t, 10, 5)
+  assert.equal(threads.all(), 0)
+})
+
 test('a copy that is aborted while it waits for a thread is never made', async (t) => {
-  const from = folderOf(t, 60)
+  const from = folderOf(t, 100)
   const target = scratch(t)
   const working = Array.from({ length: 20 }, (_, i) => copyTree(from, join(target, `${i}`)))
   const stop = new AbortController()
@@ -77,7 +83,7 @@ test('a task that fails is told, and leaves its thread to the next one', async (
 
 test('many searches at once share few threads, also with those that copy', async (t) => {
   const threads = watchThreads(t)
-  const folder = folderOf(t, 40)
+  const folder = folderOf(t, 70)
   await copyTree(folder, join(scratch(t), 'copy'))
   const { workspace, folder: pinned } = await openPinned(folder, {}, null, () => undefined)
   t.after(async () => await pinned[Symbol.asyncDispose]())
@@ -92,7 +98,7 @@ test('many searches at once share few threads, also with those that copy', async
       searchFilesTool.execute({ pattern: 'x$', regex: true }, { ...context, runId: `run ${i}` }),
     ),
   )
-  for (const result of results) assert.match(JSON.stringify(result), /39\.js:1:x/)
+  for (const result of results) assert.match(JSON.stringify(result), /69\.js:1:x/)
   // The thread of the copies was there before.
   assert.ok(threads.most() <= MOST, `${threads.most()} threads at a time`)
 })

@@ -17,7 +17,7 @@ import { parseArgs } from 'node:util'
 import { FileStore, RunEngine, type AgentEvent, type ModelProvider } from 'runwright/agent'
 import { ScriptedModel } from 'runwright/agent/testing'
 import { IsolatedFolders } from '../../../lib/agent/isolation/isolated-folders.js'
-import { TrackedFolder } from '../../../lib/agent/workspace/manifest.js'
+import { TrackedFolder } from '../../../lib/agent/workspace/tracked-folder.js'
 import { rowText, versionsOf, writeResults } from '../report.mjs'
 import type { Row } from '../results.js'
 

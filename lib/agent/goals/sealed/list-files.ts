@@ -30,10 +30,10 @@ export async function listFiles(root: string, signal?: AbortSignal): Promise<Lis
   let real: string | undefined
   const files: ListedFile[] = []
   const work = new LongWork()
-  using top = unlessGone(() => WalkedFolder.open(exactPath(`${root}/.`)))
+  const top = new WalkedFolder(null, exactPath(root))
   const limits = { depth: MAX_DEPTH, names: MAX_ENTRIES + 1 }
   let entries = 0
-  for (const found of (top && unlessGone(() => walkFolder(top, limits))) ?? []) {
+  for (const found of unlessGone(() => walkFolder(top, limits)) ?? []) {
     entries += 1
     if (entries > MAX_ENTRIES) throw tooMuch(`it holds more than ${MAX_ENTRIES} files`)
     if (work.isDue) await work.next()

@@ -1,18 +1,25 @@
 /**
- * Trees of folders, and following a folder from checkpoint to checkpoint. A worker looks at the
- * folder (see `folder-tracker.ts`); here is what it stores.
+ * Trees of folders, and following a folder from checkpoint to checkpoint. A thread looks at the
+ * folder unless it is small (see `folder-tracker.ts`); here is what it stores.
  *
  * @module
  */
+import { describeError, systemCode } from '../../internal/errors.js'
+import { LongWork, raceAbort } from '../../internal/time.js'
 import { WorkspaceError, type WorkspaceErrorCode } from '../errors.js'
-import { exhausted, isExhausted, threadFailure } from '../exhaustion.js'
+import { elsewhere, exhausted, isExhausted } from '../exhaustion.js'
 import type { ObjectStore } from '../object-store.js'
 import type { LeftOut, Tree } from '../tree.js'
-import { abortListeners, LongWork } from '../../internal/time.js'
+import type { Answer, Question } from './folder-tasks.js'
+import { forgetFolder, lookAt, trackFolder } from './folder-threads.js'
+import { FolderTracker, type Look } from './folder-tracker.js'
 import { allRules, type AllTreeRules, type TreeRules } from './left-out.js'
 import { readTree } from './read-tree.js'
-import type { FromTreeWorker } from './tree-protocol.js'
-import { treeWorkerThread, type TreeJob } from './tree-worker-thread.js'
+import type { Batch } from './tree-batches.js'
+import { WorkStopped } from './walk-folder.js'
+
+/** A larger folder is looked at by a thread. */
+const SMALL = { entries: 200, bytes: 1024 * 1024 }
 
 /** What a capture found and stored. */
 export interface Captured {
@@ -37,16 +44,17 @@ export interface CaptureOptions {
 /** A folder whose content is stored again and again. What is unchanged is not read again. */
 export class TrackedFolder implements AsyncDisposable {
   readonly #rules: AllTreeRules
-  readonly #tracked: number
+  /** Null once the folder was too large. */
+  #here: FolderTracker | null
+  /** By which a thread knows the folder; null while none does. */
+  #tracked: number | null = null
   /** The look that runs or ran last; they do not overlap. */
   #last: Promise<unknown> = Promise.resolve()
-  /** Does the worker remember anything? */
-  #isKnown = false
   #isClosed = false
 
   constructor(rules: TreeRules = {}) {
     this.#rules = allRules(rules)
-    this.#tracked = treeWorkerThread.track()
+    this.#here = new FolderTracker(this.#rules, SMALL)
   }
 
   /**
@@ -79,7 +87,7 @@ export class TrackedFolder implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true
     await this.#last
-    treeWorkerThread.forget(this.#tracked, this.#isKnown)
+    if (this.#tracked !== null) forgetFolder(this.#tracked)
   }
 
   async #look(
@@ -87,23 +95,89 @@ export class TrackedFolder implements AsyncDisposable {
     previous: string | null,
     target: Target | null,
     signal: AbortSignal | undefined,
-  ): Promise<Done> {
+  ): Promise<Look> {
     const look = this.#last.then(async () => {
-      await treeWorkerThread.load()
       signal?.throwIfAborted()
       if (this.#isClosed) throw new TypeError('this TrackedFolder is closed')
-      this.#isKnown = true
-      return await new LookJob(target, signal).run({
-        tracked: this.#tracked, folder, previous, rules: this.#rules,
-        storeContents: target?.storeContents ?? false, sends: target !== null,
-      })
+      const asked = { folder, previous, target, signal }
+      return (await this.#lookHere(asked)) ?? (await this.#lookInThread(asked))
     })
     this.#last = look.catch(() => undefined)
     return await look
   }
+
+  /** Looks without a thread; null if the folder is too large for that. */
+  async #lookHere({ folder, previous, target, signal }: Asked): Promise<Look | null> {
+    const tracker = this.#here
+    if (tracker === null) return null
+    const bounded = <T>(work: Promise<T>): Promise<T> =>
+      signal === undefined ? work : raceAbort(work, signal)
+    try {
+      // Faults are told as those of a thread.
+      return await elsewhere(() => tracker.look(folder, {
+        check: () => signal?.throwIfAborted(),
+        storeContents: target?.storeContents ?? false,
+        previous,
+        send: target && ((batch) => bounded(put(target, batch))),
+        notStoredIn: (checkpointId) => bounded(notStoredIn(target!, checkpointId)),
+      }))
+    } catch (error) {
+      signal?.throwIfAborted()
+      if (error instanceof WorkStopped) {
+        this.#here = null
+        return null
+      }
+      if (systemCode(error) === undefined) throw error
+      throw errorOf({ error: describeError(error), code: systemCode(error) })
+    }
+  }
+
+  async #lookInThread({ folder, previous, target, signal }: Asked): Promise<Look> {
+    this.#tracked ??= trackFolder()
+    const task = {
+      t: 'look', tracked: this.#tracked, folder, previous, rules: this.#rules,
+      storeContents: target?.storeContents ?? false, sends: target !== null,
+    } as const
+    const answer = async (question: Question): Promise<Answer> => {
+      if (question.t === 'not stored') return await notStoredIn(target!, question.checkpointId)
+      await put(target!, question.batch)
+      return null
+    }
+    const report = await lookAt<Look>(task, { answer, signal })
+    if ('result' in report) return report.result
+    throw 'error' in report ? errorOf(report) : signal?.reason
+  }
 }
 
-function capturedBy({ checkpointId, files, bytes, leftOut }: Done, newBytes: number): Captured {
+/** One look, and where its objects go; null: only what is found counts. */
+interface Asked {
+  readonly folder: string
+  readonly previous: string | null
+  readonly target: Target | null
+  readonly signal: AbortSignal | undefined
+}
+
+async function put(target: Target, { buffer, ends, hashes, isTree }: Batch): Promise<void> {
+  const contents = ends.map((end, i) => {
+    const from = i === 0 ? 0 : ends[i - 1]!
+    return new Uint8Array(buffer, from, end - from)
+  })
+  await target.put(hashes, contents, isTree)
+}
+
+/** What a checkpoint did not store, as path and hash in turns. */
+async function notStoredIn(target: Target, checkpointId: string): Promise<string[]> {
+  const { entries } = await readTree(target, checkpointId)
+  const work = new LongWork()
+  const pairs: string[] = []
+  for (const [path, { sha256, stored }] of entries) {
+    if (work.isDue) await work.next()
+    if (stored === false) pairs.push(path, sha256)
+  }
+  return pairs
+}
+
+function capturedBy({ checkpointId, files, bytes, leftOut }: Look, newBytes: number): Captured {
   return { checkpoint_id: checkpointId, files, bytes, new_bytes: newBytes, left_out: leftOut }
 }
 
@@ -164,109 +238,11 @@ class MemoryTarget implements Target {
   }
 }
 
-type Done = FromTreeWorker & { readonly t: 'done' }
-
-interface LookRequest {
-  readonly tracked: number
-  readonly folder: string
-  readonly previous: string | null
-  readonly rules: AllTreeRules
-  readonly storeContents: boolean
-  readonly sends: boolean
-}
-
-/**
- * One look by the worker. It settles only when the worker does not use the folder any more, because
- * the number of a descriptor may soon be another folder's.
- */
-class LookJob implements TreeJob {
-  readonly #target: Target | null
-  readonly #signal: AbortSignal | undefined
-  readonly #done: Promise<Done>
-  #resolve: (found: Done) => void = () => undefined
-  #reject: (error: unknown) => void = () => undefined
-  #id = 0
-  /** Why the worker was told to stop. */
-  #reason: { readonly error: unknown } | null = null
-
-  /** @param target null: only what is found counts */
-  constructor(target: Target | null, signal: AbortSignal | undefined) {
-    this.#target = target
-    this.#signal = signal
-    this.#done = new Promise((resolve, reject) => {
-      this.#resolve = resolve
-      this.#reject = reject
-    })
-  }
-
-  async run(request: LookRequest): Promise<Done> {
-    const onAbort = (): void => this.#stop(this.#signal?.reason)
-    const listeners = this.#signal && abortListeners(this.#signal)
-    listeners?.add(onAbort)
-    try {
-      this.#id = treeWorkerThread.start(this)
-      treeWorkerThread.post({ t: 'look', job: this.#id, ...request })
-      return await this.#done
-    } finally {
-      listeners?.delete(onAbort)
-      treeWorkerThread.finish(this.#id)
-    }
-  }
-
-  receive(message: FromTreeWorker): void {
-    switch (message.t) {
-      case 'batch':
-        return void this.#put(message).catch((error: unknown) => this.#stop(error))
-      case 'not stored':
-        return void this.#answer(message.checkpointId).catch((error: unknown) => this.#stop(error))
-      case 'done':
-        if (this.#reason === null) return this.#resolve(message)
-        return this.#reject(this.#reason.error)
-      case 'failed':
-        this.#reject(this.#reason === null ? errorOf(message) : this.#reason.error)
-    }
-  }
-
-  lose(error: Error): void {
-    if (this.#reason !== null) return this.#reject(this.#reason.error)
-    this.#reject(threadFailure('the thread that looks at folders ended', error))
-  }
-
-  #stop(error: unknown): void {
-    if (this.#reason !== null) return
-    this.#reason = { error }
-    treeWorkerThread.post({ t: 'abort', job: this.#id })
-  }
-
-  async #put(message: FromTreeWorker & { readonly t: 'batch' }): Promise<void> {
-    if (this.#reason !== null) return
-    const { buffer, ends, hashes, isTree, number } = message
-    const contents = ends.map((end, i) => {
-      const from = i === 0 ? 0 : ends[i - 1]!
-      return new Uint8Array(buffer, from, end - from)
-    })
-    await this.#target!.put(hashes, contents, isTree)
-    treeWorkerThread.post({ t: 'stored', job: this.#id, batch: number })
-  }
-
-  /** Tells the worker what the checkpoint before did not store. */
-  async #answer(checkpointId: string): Promise<void> {
-    const { entries } = await readTree(this.#target!, checkpointId)
-    const work = new LongWork()
-    const pairs: string[] = []
-    for (const [path, { sha256, stored }] of entries) {
-      if (work.isDue) await work.next()
-      if (stored === false) pairs.push(path, sha256)
-    }
-    treeWorkerThread.post({ t: 'not stored', job: this.#id, pairs })
-  }
-}
-
 const WORKSPACE_CODES: ReadonlySet<string> = new Set<WorkspaceErrorCode>([
   'ERR_AGENT_WORKSPACE', 'ERR_AGENT_WORKSPACE_LOST', 'ERR_AGENT_OUTSIDE_WORKSPACE',
 ])
 
-function errorOf({ message, code }: { message: string; code: string | undefined }): Error {
+function errorOf({ error: message, code }: { error: string; code: string | undefined }): Error {
   if (WORKSPACE_CODES.has(code ?? '')) {
     return new WorkspaceError(code as WorkspaceErrorCode, message)
   }
