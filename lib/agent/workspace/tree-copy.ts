@@ -133,6 +133,8 @@ export class TreeCopy {
   readonly #linked: Map<string, RawPath> = new Map()
   /** Can blocks be shared, by the device of the original? */
   readonly #canShare: Map<number, boolean> = new Map()
+  /** Permissions that new files are not given. */
+  readonly #umask: number = process.umask()
   #files = 0
   #bytes = 0
   #hasPython = false
@@ -401,13 +403,14 @@ export class TreeCopy {
     const content = found === null || isCut ? found : this.#redirected(found, place, path)
     if (content === null && found !== null) return 'left out'
     const isExact = content === found
-    const out = openSync(toSystem(target), NEW_FILE, 0o600)
+    const mode = stats.mode & 0o777
+    const out = openSync(toSystem(target), NEW_FILE, mode)
     try {
       const isShared = isExact && !isCut && size > 0 && this.#share(source, dev, out)
       const isWhole = isShared || (content === null
         ? this.#large(source, out, stats)
         : writeAll(out, content, 0) && !isCut)
-      fchmodSync(out, stats.mode & 0o777)
+      if ((mode & this.#umask) !== 0) fchmodSync(out, mode)
       // What was redirected is new: bytecode that was compiled from it is not valid any more.
       if (isExact) futimesSync(out, this.#accessTime(stats), stats.mtimeMs / 1000)
       else if (this.#job.unread === true) futimesSync(out, 0, fstatSync(out).mtimeMs / 1000)

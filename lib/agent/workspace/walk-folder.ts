@@ -12,8 +12,8 @@
  * @module
  */
 import {
-  closeSync, constants, fstatSync, lstatSync, opendirSync, openSync, readlinkSync, readSync,
-  realpathSync, utimesSync, type Dirent, type Stats,
+  closeSync, constants, fstatSync, lstatSync, opendirSync, openSync, readdirSync, readlinkSync,
+  readSync, realpathSync, utimesSync, type Dirent, type Stats,
 } from 'node:fs'
 import { throwIfExhausted } from '../exhaustion.js'
 import { codeOf, failure, FOLDER_FLAGS, HAS_PROC } from './paths.js'
@@ -106,20 +106,14 @@ export class WalkedFolder implements Disposable {
    * @throws the error of the system
    */
   list(limit: number = Infinity): { readonly entries: ListedEntry[]; readonly more: boolean } {
-    const entries: ListedEntry[] = []
+    const path = toSystem(`${this.at}/.`)
     // Every byte is a character, so that names which are not UTF-8 arrive whole.
-    const options = { encoding: 'latin1', bufferSize: BATCH } as const
-    const folder = opendirSync(toSystem(`${this.at}/.`), options)
-    let more = false
-    try {
-      for (let entry = folder.readSync(); entry !== null; entry = folder.readSync()) {
-        more = entries.length >= limit
-        if (more) break
-        entries.push({ name: entry.name, kind: kindOf(entry) })
-      }
-    } finally {
-      folder.closeSync()
-    }
+    const found = limit === Infinity
+      ? readdirSync(path, { encoding: 'latin1', withFileTypes: true })
+      : firstEntries(path, limit + 1)
+    const entries = found.map((entry) => ({ name: entry.name, kind: kindOf(entry) }))
+    const more = entries.length > limit
+    if (more) entries.pop()
     return { entries: entries.sort((a, b) => (a.name < b.name ? -1 : 1)), more }
   }
 
@@ -163,6 +157,21 @@ export class WalkedFolder implements Disposable {
   [Symbol.dispose](): void {
     if (this.#fd !== null) closeSync(this.#fd)
   }
+}
+
+/** Not `readdir`, which would hold all entries of a huge folder in memory. */
+function firstEntries(path: string | Buffer, limit: number): Dirent[] {
+  const entries: Dirent[] = []
+  const folder = opendirSync(path, { encoding: 'latin1', bufferSize: BATCH })
+  try {
+    for (let entry = folder.readSync(); entry !== null; entry = folder.readSync()) {
+      entries.push(entry)
+      if (entries.length === limit) break
+    }
+  } finally {
+    folder.closeSync()
+  }
+  return entries
 }
 
 /** Calls when a folder is entered and left. */
