@@ -1,7 +1,7 @@
 /**
  * The content of a folder at one moment: files and links by path, each with the hash of its
- * content. Folders exist as far as they hold something. `workspace/manifest.ts` makes trees of
- * folders, `workspace/tree-objects.ts` stores them.
+ * content. Folders exist as far as they hold something. `workspace/tracked-folder.ts` makes trees
+ * of folders, `workspace/tree-objects.ts` stores them.
  *
  * @module
  */
