@@ -10,7 +10,7 @@ import { CheckpointError } from '../errors.js'
 import { redactor } from '../redaction/redactor.js'
 import type { ContentOf, TreeEntry } from '../tree.js'
 import {
-  comparableText, compareRedacted, compareTexts, diffNames, MAX_COMPARED_BYTES, unifiedDiff,
+  comparableText, compareRedacted, compareTexts, diffNames, MAX_COMPARED_BYTES, renderDiff,
 } from './diff.js'
 import { countLines } from '../../internal/line-diff.js'
 import { changedPackages, type LockChange } from './lock-changes.js'
@@ -200,12 +200,11 @@ async function describe(
     const diff = texts === 'unknown' ? null : ''
     return { ...fields, ...(await count(texts)), diff, redacted: false }
   }
-  const { comparison, redacted } = await inSlices(compareRedacted(texts.before, texts.after))
-  const { added, removed } = countLines(comparison.changes)
   const { path, old_path, status } = fields
   const names = diffNames(old_path ?? path, path, status === 'added', status === 'deleted')
-  const { text, cut } = await inSlices(unifiedDiff(comparison, names, bytesLeft))
-  const diff = cut ? null : text
+  const rendered = await inSlices(renderDiff(texts.before, texts.after, names, bytesLeft))
+  const { added, removed, redacted } = rendered
+  const diff = rendered.cut ? null : rendered.text
   return { ...fields, additions: added, deletions: removed, binary: false, diff, redacted }
 }
 

@@ -49,10 +49,8 @@ export async function fileChange(
   if (old === null || now === null) {
     return { path, change, added_lines: 0, removed_lines: 0, diff: '', ...hashes }
   }
-  const { comparison } = await inSlices(compareRedacted(old, now))
-  const { added, removed } = countLines(comparison.changes)
   const names = diffNames(path, path, before === null, after === null)
-  const { text } = await inSlices(unifiedDiff(comparison, names, MAX_DIFF_BYTES))
+  const { added, removed, text } = await inSlices(renderDiff(old, now, names, MAX_DIFF_BYTES))
   return { path, change, added_lines: added, removed_lines: removed, diff: text, ...hashes }
 }
 
@@ -100,10 +98,35 @@ export function diffText(
 ): TextDiff {
   checkString('before', before)
   checkString('after', after)
-  const comparison = atOnce(compareTexts(before, after))
-  const { added, removed } = countLines(comparison.changes)
-  const { text } = atOnce(unifiedDiff(comparison, names, maxBytes))
+  const { added, removed, text } = atOnce(renderDiff(before, after, names, maxBytes, 'as it is'))
   return { diff: text, added_lines: added, removed_lines: removed }
+}
+
+/** A diff as it is shown. */
+export interface RenderedDiff {
+  /** In the unified format; empty without changes. */
+  readonly text: string
+  /** True when lines are missing, because of the limit. */
+  readonly cut: boolean
+  readonly added: number
+  readonly removed: number
+  /** True when shown lines held secrets. */
+  readonly redacted: boolean
+}
+
+/** Renders what changed between two texts. @param maxBytes bytes of the diff */
+export function* renderDiff(
+  before: string,
+  after: string,
+  names: DiffNames,
+  maxBytes: number,
+  how: 'redacted' | 'as it is' = 'redacted',
+): Generator<void, RenderedDiff> {
+  const { comparison, redacted } = how === 'redacted'
+    ? yield* compareRedacted(before, after)
+    : { comparison: yield* compareTexts(before, after), redacted: false }
+  const { text, cut } = yield* unifiedDiff(comparison, names, maxBytes)
+  return { text, cut, ...countLines(comparison.changes), redacted }
 }
 
 /** The lines of two texts, and which of them changed. */
@@ -213,8 +236,7 @@ function hunksOf({ a, changes }: Comparison): readonly Hunk[] {
   return hunks
 }
 
-/** A diff in the unified format; empty without changes. `cut`: lines are missing. */
-export function* unifiedDiff(
+function* unifiedDiff(
   comparison: Comparison,
   names: DiffNames,
   maxBytes: number,

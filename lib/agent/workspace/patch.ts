@@ -15,7 +15,7 @@ import { createHash } from 'node:crypto'
 import { inSlices } from '../../internal/time.js'
 import { CheckpointError } from '../errors.js'
 import type { ContentOf, TreeEntry } from '../tree.js'
-import { compareTexts, diffNames, unifiedDiff } from './diff.js'
+import { diffNames, renderDiff, type DiffNames } from './diff.js'
 import type { TreeChange } from './net-changes.js'
 import { bytesOfName } from '../../internal/bytes.js'
 
@@ -147,10 +147,10 @@ function blobId(content: Uint8Array | null): string {
 async function textBody(
   before: Uint8Array | null,
   after: Uint8Array | null,
-  names: { readonly before: string; readonly after: string },
+  names: DiffNames,
 ): Promise<Buffer> {
-  const comparison = await inSlices(compareTexts(latin1(before), latin1(after)))
-  const { text } = await inSlices(unifiedDiff(comparison, names, Infinity))
+  const [a, b] = [latin1(before), latin1(after)]
+  const { text } = await inSlices(renderDiff(a, b, names, Infinity, 'as it is'))
   return Buffer.from(text, 'latin1')
 }
 
