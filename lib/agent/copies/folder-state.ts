@@ -1,7 +1,7 @@
-import { lstat, readdir } from 'node:fs/promises'
-import { join } from 'node:path'
-import { unreadable } from '../exhaustion.js'
+import { LongWork } from '../../internal/time.js'
 import { isPassedOver } from '../workspace/left-out.js'
+import { exactPath, exactText } from '../workspace/raw-paths.js'
+import { unlessGone, walkFolder, WalkedFolder, WorkStopped } from '../workspace/walk-folder.js'
 
 /** Entries of a folder, beyond which nobody compares it. */
 const MAX_ENTRIES = 20_000
@@ -14,27 +14,27 @@ export type FolderState = ReadonlyMap<string, string>
  * only the folder itself. Null when there is too much.
  */
 export async function folderState(root: string): Promise<FolderState | null> {
-  const found = new Map<string, string>()
-  const folders = ['']
-  for (const folder of folders) {
-    // A folder that vanishes meanwhile has changed, which its parent tells.
-    const read = readdir(join(root, folder), { withFileTypes: true })
-    const entries = (await read.catch(unreadable)) ?? []
-    if (found.size + entries.length > MAX_ENTRIES) return null
-    await Promise.all(
-      entries.map(async (entry) => {
-        const path = join(folder, entry.name)
-        const stats = await lstat(join(root, path), { bigint: true }).catch(unreadable)
-        if (stats === null) return
-        const isFolder = stats.isDirectory()
-        if (isFolder && !isPassedOver(entry.name)) {
-          folders.push(path)
-          found.set(path, 'folder')
-        } else found.set(path, `${stats.ino} ${stats.size} ${stats.mtimeNs} ${stats.ctimeNs}`)
-      }),
-    )
+  const state = new Map<string, string>()
+  const work = new LongWork()
+  const top = new WalkedFolder(null, exactPath(root))
+  const limits = { entries: MAX_ENTRIES, names: MAX_ENTRIES + 1 }
+  try {
+    for (const found of unlessGone(() => walkFolder(top, limits)) ?? []) {
+      if (work.isDue) await work.next()
+      const stats = found.stat()
+      if (stats === null) continue
+      const path = exactText(found.path)
+      if (stats.isDirectory() && !isPassedOver(exactText(found.name))) {
+        state.set(path, 'folder')
+        // One that vanishes meanwhile has changed, which its parent tells.
+        found.tryEnter()
+      } else state.set(path, `${stats.ino} ${stats.size} ${stats.mtimeMs} ${stats.ctimeMs}`)
+    }
+    return state
+  } catch (error) {
+    if (error instanceof WorkStopped) return null
+    throw error
   }
-  return found
 }
 
 /** The paths of `before` that are gone or different in `after`. */
