@@ -1,9 +1,9 @@
 import { inSlices } from '../../internal/time.js'
 import type { ObjectStore } from '../object-store.js'
-import { countChanges, type CountedChanges } from '../workspace/describe-changes.js'
+import { countChanges, type CountedChanges } from '../workspace/render-changes.js'
 import { netChanges, type TreeChange } from '../workspace/net-changes.js'
 import { readContent } from '../workspace/read-tree.js'
-import { readDifference } from '../workspace/tree-difference.js'
+import { readDifference } from '../workspace/load-tree-diff.js'
 
 /**
  * The net change between two checkpoints, in numbers.

@@ -6,7 +6,7 @@ import type { Candidate } from '../../run-tree.js'
 import type { CallState, RunState } from '../../log/run-state.js'
 import { headAndTail } from '../../output.js'
 import { redactor } from '../../redaction/redactor.js'
-import type { CountedChanges } from '../../workspace/describe-changes.js'
+import type { CountedChanges } from '../../workspace/render-changes.js'
 import { lockSummary } from './lock-summary.js'
 import { withCheckpoint, type StepContext } from '../step-context.js'
 

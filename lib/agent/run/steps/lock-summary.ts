@@ -1,4 +1,4 @@
-import type { LockChange, PackageChange } from '../../workspace/lock-changes.js'
+import type { LockChange, PackageChange } from '../../workspace/diff-lockfile.js'
 
 /** Characters of what is said about all lock files. */
 const MAX_CHARACTERS = 2_000

@@ -13,7 +13,7 @@ import {
   comparableText, compareRedacted, compareTexts, diffNames, MAX_COMPARED_BYTES, renderDiff,
 } from './diff.js'
 import { countLines } from '../../internal/line-diff.js'
-import { changedPackages, type LockChange } from './lock-changes.js'
+import { changedPackages, type LockChange } from './diff-lockfile.js'
 import { isLockFile } from './lock-files.js'
 import type { TreeChange } from './net-changes.js'
 

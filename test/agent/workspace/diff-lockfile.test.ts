@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { changedPackages, type LockChange } from '../../../lib/agent/workspace/lock-changes.js'
+import { changedPackages, type LockChange } from '../../../lib/agent/workspace/diff-lockfile.js'
 import { isLockFile } from '../../../lib/agent/workspace/lock-files.js'
 import { lockSummary } from '../../../lib/agent/run/steps/lock-summary.js'
 import { atOnce } from '../../../lib/internal/time.js'

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { describeChanges } from '../../../lib/agent/workspace/describe-changes.js'
+import { describeChanges } from '../../../lib/agent/workspace/render-changes.js'
 import { Random } from '../../helpers/random.js'
 import { file, type ModelFile } from '../../helpers/tree-model.js'
-import { both, described, lines } from './described-changes.js'
+import { both, described, lines } from './rendered-changes.js'
 
 const KEY = ['-----BEGIN RSA PRIVATE KEY-----', ...Array.from({ length: 24 }, (_, i) => `${'MIIEow'.repeat(10)}${i}ab`), '-----END RSA PRIVATE KEY-----', ''].join('\n')
 

@@ -1,7 +1,7 @@
 import type { NetChange } from '../../../lib/agent/checkpoint.js'
 import type { ContentOf } from '../../../lib/agent/tree.js'
 import { atOnce } from '../../../lib/internal/time.js'
-import { describeChanges } from '../../../lib/agent/workspace/describe-changes.js'
+import { describeChanges } from '../../../lib/agent/workspace/render-changes.js'
 import { netChanges, type TreeChange } from '../../../lib/agent/workspace/net-changes.js'
 import { contentsOf, treeOf, type ModelFile } from '../../helpers/tree-model.js'
 

@@ -5,7 +5,7 @@ import { CheckpointError, StoreError } from '../../../lib/agent/errors.js'
 import { REDACTED } from '../../../lib/internal/errors.js'
 import {
   countChanges, describeChanges, holdsSecret, secretsIn,
-} from '../../../lib/agent/workspace/describe-changes.js'
+} from '../../../lib/agent/workspace/render-changes.js'
 import { netChanges } from '../../../lib/agent/workspace/net-changes.js'
 import { Random } from '../../helpers/random.js'
 import {
@@ -16,7 +16,7 @@ import {
   randomModel,
   treeOf,
 } from '../../helpers/tree-model.js'
-import { both, described, lines } from './described-changes.js'
+import { both, described, lines } from './rendered-changes.js'
 
 test('each kind of change has its lines, modes and diff', async () => {
   assert.deepEqual(
