@@ -127,6 +127,82 @@ test('a change that sets the time of the change before is seen', async (t) => {
   }
 })
 
+test('an unchanged folder is not listed again, and new names in it are seen', async (t) => {
+  const folder = scratch(t)
+  const { look, sent } = looking(folder)
+  const now = Date.now
+  t.mock.method(Date, 'now', () => now() + 3_600_000)
+  const listed = t.mock.method(fs, 'opendirSync')
+  syncBuiltinESMExports()
+  t.after(() => {
+    t.mock.restoreAll()
+    syncBuiltinESMExports()
+  })
+  fs.mkdirSync(join(folder, 'a/b'), { recursive: true })
+  fs.writeFileSync(join(folder, 'a/file'), 'one')
+  const id = await look()
+  listed.mock.resetCalls()
+  assert.equal(await look(), id)
+  // Other file systems are listed each time.
+  const knows = [0xef53, 0x01021994].includes(fs.statfsSync(folder).type)
+  if (knows) assert.equal(listed.mock.callCount(), 0)
+  const { atime, mtime } = fs.statSync(join(folder, 'a'))
+  nextTick(folder)
+  fs.writeFileSync(join(folder, 'a/new'), 'two')
+  fs.utimesSync(join(folder, 'a'), atime, mtime)
+  listed.mock.resetCalls()
+  assert.notEqual(await look(), id)
+  if (knows) assert.equal(listed.mock.callCount(), 1)
+  assert.ok(sent.has(hash('sha256', 'two')))
+  fs.rmSync(join(folder, 'a/new'))
+  assert.equal(await look(), id)
+})
+
+test('nothing outside becomes part of a tree, whenever a folder is swapped for a link', async (t) => {
+  const now = Date.now
+  t.mock.method(Date, 'now', () => now() + 3_600_000)
+  const { lstatSync, opendirSync } = fs
+  let onCall: () => void = () => undefined
+  t.mock.method(fs, 'lstatSync', (...args: Parameters<typeof lstatSync>) => {
+    onCall()
+    return lstatSync(...args)
+  })
+  t.mock.method(fs, 'opendirSync', (...args: Parameters<typeof opendirSync>) => {
+    onCall()
+    return opendirSync(...args)
+  })
+  syncBuiltinESMExports()
+  t.after(() => {
+    t.mock.restoreAll()
+    syncBuiltinESMExports()
+  })
+  for (const looksBefore of [0, 1]) {
+    for (let at = 1, isSwapped = true; isSwapped; at++) {
+      const top = scratch(t)
+      for (const name of ['root', 'outside']) {
+        fs.mkdirSync(join(top, name, 'a/b'), { recursive: true })
+        for (const path of ['a/file', 'a/b/file']) {
+          fs.writeFileSync(join(top, name, path), `${name} ${path}`)
+        }
+      }
+      const { look, sent } = looking(join(top, 'root'))
+      for (let i = 0; i < looksBefore; i++) await look()
+      let calls = 0
+      isSwapped = false
+      onCall = () => {
+        calls += 1
+        if (calls !== at) return
+        isSwapped = true
+        fs.renameSync(join(top, 'root/a'), join(top, 'away'))
+        fs.symlinkSync('../outside/a', join(top, 'root/a'))
+      }
+      await look()
+      onCall = () => undefined
+      for (const content of sent.values()) assert.ok(!content.includes('outside a'), `call ${at}`)
+    }
+  }
+})
+
 test('a folder that lies elsewhere, through a link above it, is not opened', (t) => {
   const top = scratch(t)
   fs.mkdirSync(join(top, 'root/a/b'), { recursive: true })
