@@ -11,14 +11,8 @@ import { WorkspaceError } from '../errors.js'
 import { fileChange, MAX_COMPARED_BYTES } from './diff.js'
 import { codeOf, failure, outside, statOrNull } from './paths.js'
 import type { Confinement, Location, OpenFolder } from './paths.js'
+import { READ_FLAGS } from './walk-folder.js'
 import type { FileChange } from './workspace.js'
-
-/** Links are not followed, and opening a FIFO or terminal neither blocks nor takes it over. */
-const READ_FLAGS =
-  constants.O_RDONLY |
-  (constants.O_NOFOLLOW ?? 0) |
-  (constants.O_NONBLOCK ?? 0) |
-  (constants.O_NOCTTY ?? 0)
 
 /** See `Workspace.readFile`. */
 export async function readConfined(

@@ -1,6 +1,8 @@
 /** What a plain run costs in file-system calls and threads, workers included. */
 import assert from 'node:assert/strict'
 import { createRequire, syncBuiltinESMExports } from 'node:module'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import workers from 'node:worker_threads'
@@ -42,11 +44,14 @@ const executor: Executor = {
   killMarked: async () => await Promise.resolve(0),
 }
 
-async function open(t: TestContext): Promise<RunEngine> {
+/** An engine whose runs work in a folder of so many files. */
+async function open(t: TestContext, files: number = 0): Promise<RunEngine> {
   const providers = [testProvider(() => ({ text: 'x' }))]
   const defaults = { checkpoints: undefined, sealedChecks: undefined }
   const options = { providers, executor, detectStuck: false as const, maxConcurrentRuns: 100 }
-  return (await openEngine(t, { ...options, ...defaults })).engine
+  const { engine, cwd } = await openEngine(t, { ...options, ...defaults })
+  for (let i = 0; i < files; i++) writeFileSync(join(cwd, `${i}.js`), 'x')
+  return engine
 }
 
 async function runOnce(engine: RunEngine, steps: number): Promise<void> {
@@ -83,8 +88,8 @@ test('further steps make no file-system calls', async (t) => {
   assert.ok(eleven - one < 2, `${one} and ${eleven} calls`)
 })
 
-test('runs at once in small folders start no thread', async (t) => {
-  const engine = await open(t)
+test('runs at once in folders of ten files start no thread', async (t) => {
+  const engine = await open(t, 10)
   mostThreads = threads
   await Promise.all(Array.from({ length: 100 }, async () => await runOnce(engine, 1)))
   assert.equal(mostThreads, 0)
