@@ -1,4 +1,4 @@
-/** What `touched-files.ts` has done in a thread of its own. */
+/** Finds what was touched in a copy, synchronously; see `touched-files.ts`. */
 import { lstatSync } from 'node:fs'
 import { SKIPPED_FOLDERS } from './skipped-folders.js'
 import { rawPath, toText } from './raw-paths.js'

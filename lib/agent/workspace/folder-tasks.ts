@@ -80,12 +80,12 @@ export type TaskReport<Result = unknown> =
   | { readonly failed: 'aborted' | 'too large' }
   | { readonly error: string; readonly code: string | undefined }
 
-/** Entries, and megabytes that are read, after which a task is left to a thread. */
+/** Entries, and reads of 128 KiB, after which a task is left to a thread. */
 const SMALL_STEPS = 64
 /** Bytes of all files of a folder that is copied without one. */
 const SMALL_BYTES = 256 * 1024
 
-/** Does a task; resolves when its files are closed. */
+/** Does a task; its files are closed afterwards. */
 export function performTask(task: FolderTask, isAborted: () => boolean): TaskReport {
   try {
     return { result: resultOf(task, isAborted) }

@@ -1,5 +1,5 @@
 /**
- * What `dependencies.ts` has done in a thread of its own.
+ * Finds and hashes dependencies, synchronously; see `dependencies.ts`.
  *
  * 1. A package is known by its content: paths, links, executable bits and bytes, whatever the order
  *    of its entries and their times. It is known as well by a mark, from which one sees without
@@ -70,7 +70,7 @@ const LIMITS: DependencyLimits = {
 }
 /** The longest step of a file system's clock, and what it may be behind ours. */
 const MAX_STEP_MS = 3_000
-const CHUNK = Buffer.allocUnsafeSlow(1024 * 1024)
+const CHUNK = Buffer.allocUnsafeSlow(128 * 1024)
 /** Folders that hold folders of dependencies, and folders whose modules nobody loads. */
 const ENTERED: ReadonlySet<string> = new Set(['.tox', '.nox'])
 
