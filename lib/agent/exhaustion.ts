@@ -125,14 +125,32 @@ async function runWith<T>(codes: Codes, work: () => Promise<T>): Promise<T> {
   try {
     return await faults.run(codes, work)
   } finally {
-    calls -= 1
-    if (calls === 0) faults.disable()
+    endCall()
   }
 }
 
-/** Does work on files of the engine in a thread: `isExhausted` knows that they are its own. */
-export function inThreadOnOwnFiles<T>(work: () => T): T {
-  return faults.run(ON_OWN_FILES, work)
+function endCall(): void {
+  calls -= 1
+  if (calls === 0) faults.disable()
+}
+
+/** {@link elsewhere} for work that is synchronous. */
+export function elsewhereNow<T>(work: () => T): T {
+  return runNow(ANYWHERE, work)
+}
+
+/** Does synchronous work on files of the engine: `isExhausted` knows that they are its own. */
+export function onOwnFilesNow<T>(work: () => T): T {
+  return runNow(ON_OWN_FILES, work)
+}
+
+function runNow<T>(codes: Codes, work: () => T): T {
+  calls += 1
+  try {
+    return faults.run(codes, work)
+  } finally {
+    endCall()
+  }
 }
 
 /**

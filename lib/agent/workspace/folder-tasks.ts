@@ -6,7 +6,7 @@
  * @module
  */
 import { describeError, systemCode } from '../../internal/errors.js'
-import { inThreadOnOwnFiles } from '../exhaustion.js'
+import { onOwnFilesNow } from '../exhaustion.js'
 import { findTouched, type FileSystemTime } from './find-touched.js'
 import type { AllTreeRules } from './left-out.js'
 import {
@@ -127,7 +127,7 @@ function resultOf(task: FolderTask, isAborted: () => boolean): unknown {
       removeTree(task.folder, isAborted)
       return null
     case 'touched':
-      return inThreadOnOwnFiles(() => findTouched(task.folder, task.since, isAborted))
+      return onOwnFilesNow(() => findTouched(task.folder, task.since, isAborted))
     case 'dependencies':
       return task.before === null
         ? captureAll(task.job, isAborted)

@@ -12,7 +12,7 @@ import { Worker } from 'node:worker_threads'
 import { FairSlots } from '../../internal/queues.js'
 import { abortListeners } from '../../internal/time.js'
 import { WorkspaceError } from '../errors.js'
-import { elsewhere, exhausted, isExhausted, threadFailure } from '../exhaustion.js'
+import { elsewhereNow, exhausted, isExhausted, threadFailure } from '../exhaustion.js'
 import type {
   Answer, FolderTask, FromFolderThread, Question, TaskReport, ToFolderThread, TrackingTask,
 } from './folder-tasks.js'
@@ -175,7 +175,7 @@ export async function performTask<Result>(
   const { performSmall } = await import('./folder-tasks.js')
   signal?.throwIfAborted()
   // Its own faults are told as in a thread.
-  const done = elsewhere(() => performSmall(task))
+  const done = elsewhereNow(() => performSmall(task))
   if (done !== null) return done as TaskReport<Result>
   const perform = async (): Promise<TaskReport> => {
     const workerCode = await loadCode()
