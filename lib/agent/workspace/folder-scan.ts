@@ -11,7 +11,7 @@
  *
  * @module
  */
-import { lstatSync, statfsSync, type Stats } from 'node:fs'
+import fs, { lstatSync, type Stats } from 'node:fs'
 import { LongWork } from '../../internal/time.js'
 import type { LeftOutReason } from '../tree.js'
 import {
@@ -396,7 +396,7 @@ function isSameListing(a: Listing, b: Stats): boolean {
 function trustedDevice(path: string | Buffer): number | null {
   if (process.platform !== 'linux') return null
   return unlessGone(() =>
-    CHANGES_FOLDER_TIMES.has(statfsSync(path).type) ? lstatSync(path).dev : null,
+    CHANGES_FOLDER_TIMES.has(fs.statfsSync(path).type) ? lstatSync(path).dev : null,
   )
 }
 
