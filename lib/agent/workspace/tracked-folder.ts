@@ -110,19 +110,28 @@ export class TrackedFolder implements AsyncDisposable {
   async #lookHere({ folder, previous, target, signal }: Asked): Promise<Look | null> {
     const tracker = this.#here
     if (tracker === null) return null
-    const bounded = <T>(work: Promise<T>): Promise<T> =>
-      signal === undefined ? work : raceAbort(work, signal)
+    /** True once a question was not answered: why, is thrown as it is. */
+    let isUnanswered = false
+    const answered = async <T>(work: Promise<T>): Promise<T> => {
+      try {
+        return await (signal === undefined ? work : raceAbort(work, signal))
+      } catch (error) {
+        isUnanswered = true
+        throw error
+      }
+    }
     try {
       // Faults are told as those of a thread.
       return await elsewhere(() => tracker.look(folder, {
         check: () => signal?.throwIfAborted(),
         storeContents: target?.storeContents ?? false,
         previous,
-        send: target && ((batch) => bounded(put(target, batch))),
-        notStoredIn: (checkpointId) => bounded(notStoredIn(target!, checkpointId)),
+        send: target && ((batch) => answered(put(target, batch))),
+        notStoredIn: (checkpointId) => answered(notStoredIn(target!, checkpointId)),
       }))
     } catch (error) {
       signal?.throwIfAborted()
+      if (isUnanswered) throw error
       if (error instanceof WorkStopped) {
         this.#here = null
         return null
