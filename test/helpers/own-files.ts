@@ -143,11 +143,13 @@ export class OwnFiles implements Disposable {
   #hookThreads(): void {
     const errorOf = this.#errorOf.bind(this)
     this.#replace(Worker.prototype, 'postMessage', (original) => function (...args) {
-      const task = args[0] as Task
-      const error = TASKS[task.t] && errorOf(`thread.${task.t}`, TASKS[task.t]!(task))
+      const { job, task } = args[0] as { readonly job: number; readonly task?: Task }
+      const placeOf = task && TASKS[task.t]
+      const error = placeOf && errorOf(`thread.${task.t}`, placeOf(task))
       if (!error) return original.apply(this, args)
       const { message, code } = error as NodeJS.ErrnoException
-      setImmediate(() => (this as Worker).emit('message', { error: message, code }))
+      const report = { error: message, code }
+      setImmediate(() => (this as Worker).emit('message', { job, report }))
       return undefined
     })
   }

@@ -129,8 +129,11 @@ class Bench {
   async begin(): Promise<RunDetails> {
     const cwd = join(this.#root, 'work', String(this.#runs++), 'folder')
     mkdirSync(cwd, { recursive: true })
-    // Content that is in no store yet; and so much that threads make and remove copies.
-    const files = { ...this.#world.files, 'run.txt': cwd, 'large.txt': 'x'.repeat(100_000) }
+    // Content that is in no store yet; and so many files that threads make and remove copies.
+    const many = Object.fromEntries(Array.from({ length: 80 }, (_, i) => [`${i}.txt`, 'x']))
+    const files = {
+      ...this.#world.files, ...many, 'run.txt': cwd, 'large.txt': 'x'.repeat(100_000),
+    }
     for (const [path, text] of Object.entries(files)) writeFileSync(join(cwd, path), text)
     const limits = { max_iterations: 2, max_seconds: 3_600 }
     return (await this.engine.create({ ...this.#world.request, cwd, ...limits })).details
