@@ -74,9 +74,9 @@ async function shut(
   })
   const root = (await first.engine.create({ goal: GOAL, ...request })).details.run_id
   await reached
-  // The runs that a tree starts while its engine closes are begun by the other processes of a
-  // shared store, and by the engine itself in its own one.
-  if (!storage.isShared) await closed
+  // The runs that a tree starts while its engine closes with time are begun by the other processes
+  // of a shared store, and by the engine itself in its own one.
+  if (!storage.isShared || graceMs === 0) await closed
   const next = await openFamily(t, models, { ...options, store: await place.next() })
   await closed
   const events = await follow(next.engine, root)
