@@ -139,7 +139,7 @@ export function elsewhereNow<T>(work: () => T): T {
   return runNow(ANYWHERE, work)
 }
 
-/** Does synchronous work on files of the engine: `isExhausted` knows that they are its own. */
+/** {@link onOwnFiles} for synchronous work; leaves it to the caller to convert the error. */
 export function onOwnFilesNow<T>(work: () => T): T {
   return runNow(ON_OWN_FILES, work)
 }

@@ -187,7 +187,7 @@ class Walk {
     }
   }
 
-  /** What is in a folder that was opened `depth` levels below the workspace. */
+  /** Walks an open folder, `depth` levels below the workspace. */
   *#walk(top: WalkedFolder, depth: number): Generator<Walked> {
     if (depth > MAX_DEPTH) throw tooDeep()
     const limits = { depth: MAX_DEPTH - depth, names: MAX_ENTRIES + 1 }

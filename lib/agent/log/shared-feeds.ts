@@ -16,7 +16,7 @@ const PAGE = 256
 /** Milliseconds until a log that could not be read is tried again. */
 const RETRY_MS = 500
 
-/** What tells of records that other processes append. */
+/** Reports records appended by other processes. */
 export type LogWatch = Pick<SharedRuns, 'holds' | 'watch'>
 
 /** The feed of a run that other processes may write to. */

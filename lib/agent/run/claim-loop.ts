@@ -24,7 +24,7 @@ import type { RunServices } from './services.js'
 /** Milliseconds until a run that could not be driven here is claimed again. */
 const REFUSED_MS = 60_000
 
-/** What {@link ClaimLoop} shares with its driver. */
+/** Dependencies of {@link ClaimLoop}, shared with its driver. */
 export interface ClaimLoopOptions {
   readonly services: RunServices
   readonly driven: DrivenRuns
@@ -33,7 +33,7 @@ export interface ClaimLoopOptions {
   readonly own: InProcessRuns | null
   readonly feeds: SharedFeeds
   readonly operating: RunOperations
-  /** Aborts when this process takes up no runs any more, but for those that its runs start. */
+  /** Aborts when this process stops accepting runs, except those started by its own runs. */
   readonly stopped: AbortSignal
   /** Delivers the messages that were left for a run. */
   readonly deliver: (run: RunLoop) => Promise<void>
@@ -120,7 +120,7 @@ export class ClaimLoop {
       this.claimProblem = null
       return claims
     } catch (error) {
-      // What passes by itself is told by what else the store is asked for.
+      // Temporary failures are reported by other calls to the store.
       const isOver = this.#options.stopped.aborted || isUnavailable(error)
       if (isOver || !(error instanceof StoreError)) return []
       const problem: StoreError = error

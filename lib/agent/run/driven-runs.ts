@@ -15,7 +15,7 @@ import { RunLoop } from './run-loop.js'
 import { runParts } from './run-parts.js'
 import type { RunServices } from './services.js'
 
-/** What {@link DrivenRuns} shares with its driver. */
+/** Dependencies of {@link DrivenRuns}, shared with its driver. */
 export interface DrivenRunsOptions {
   readonly services: RunServices
   readonly claims: RunClaims
@@ -100,7 +100,7 @@ export class DrivenRuns {
     const { claims, onSlot, own } = this.#options
     const { runId } = run.log
     let isEnded = false
-    // Called as soon as nothing of the run happens any more, but for the removal of its copy.
+    // Called once the run has stopped; only its copy may still have to be removed.
     const end = (): void => {
       // The run may look ended here although its end was not stored: the feed is not complete, and
       // another process may append to it.
@@ -165,7 +165,7 @@ export class DrivenRuns {
   }
 }
 
-/** Does the run make progress while the service shuts down? Its tree then waits for it. */
+/** True for a run that can still make progress during shutdown, which its tree waits for. */
 function works({ state, waitsForRuns }: RunLoop): boolean {
   const { role, status } = state.head.details
   // A run that another one has started gets its slot.

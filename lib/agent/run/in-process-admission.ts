@@ -8,7 +8,7 @@ import { keyOf, type Admission, type Admitted } from '../shared-store.js'
 import { folderKey } from './queue-keys.js'
 import type { RunServices } from './services.js'
 
-/** What an admission asks of the runs that have not ended. */
+/** The unfinished runs, as far as an admission depends on them. */
 export interface Unended {
   /** The runs that wait for their first slot: all, and those of a tenant. */
   waiting(tenant: string | null): QueueUse

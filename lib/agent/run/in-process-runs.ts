@@ -34,7 +34,7 @@ export interface OwnClaim extends Claim {
   readonly gate: OpenGate | null
 }
 
-/** What this process knows about a run that it claims. */
+/** The part of a claim that this process already knows. */
 type KnownOfClaim = Pick<OwnClaim, 'abandoned' | 'created' | 'gate'>
 
 const OF_EARLIER_PROCESS: KnownOfClaim = { abandoned: true, created: null, gate: null }
@@ -68,7 +68,7 @@ export class InProcessRuns implements RunClaims {
   readonly #admission: InProcessAdmission
   /** Runs that are claimed or occupied. */
   readonly #held = new Set<string>()
-  /** What the next call of `claim()` returns. */
+  /** Claims to be returned by the next call of `claim()`. */
   readonly #due = new Map<string, OwnClaim>()
   /** Runs that are being created, until they queue. */
   readonly #beginning = new Map<string, RunHead>()
