@@ -33,7 +33,7 @@ type Call = Omit<ToolCall, 'call_id'> & { readonly call_id: string }
 const call = (call_id: string, tool: string, args: JsonObject): Call => ({ call_id, tool, args })
 
 /** The exit code of a call that was stopped. */
-const STOPPED = 130
+export const STOPPED = 130
 /** Ends the id of a call that is made again. */
 const AGAIN = '-again'
 

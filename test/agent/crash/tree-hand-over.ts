@@ -6,6 +6,7 @@ import { follow, payloads } from '../../helpers/engine.js'
 import { filesIn, writeFiles } from '../../helpers/files.js'
 import { assertInvariants } from '../../helpers/invariants.js'
 import { openFamily, writes, type Brain } from '../run/children/support.js'
+import { STOPPED } from './scenario.js'
 import type { Storage } from './storage.js'
 
 const GOAL = 'shell: grep -q good answer.txt && grep -q two other.txt'
@@ -17,18 +18,31 @@ const PARTS = [
   { goal: 'two', check: 'grep -q two other.txt' },
 ]
 
+/** Makes calls again that an engine has stopped as it was closed. */
+function persistent(brain: Brain): Brain {
+  return (request, turn) => {
+    const { messages } = request
+    const last = messages.slice(messages.findLastIndex(({ role }) => role === 'assistant') + 1)
+    const isStopped = last.some((one) => one.role === 'tool' && one.exit_code === STOPPED)
+    return brain(request, isStopped ? 0 : turn)
+  }
+}
+
 /** Lets two runs write a file each: by the tool that it has for that. */
 function lead(tool: string): Brain {
   return (request, turn) => {
     const [first] = request.messages
     const text = first?.role === 'user' ? first.text : ''
-    if (text.includes('Goal: one')) return writes('answer.txt', 'good\n')(request, turn)
-    if (text.includes('Goal: two')) return writes('other.txt', 'two\n')(request, turn)
+    if (text.includes('Goal: one')) return writesOne(request, turn)
+    if (text.includes('Goal: two')) return writesTwo(request, turn)
     if (turn > 0) return { text: 'done' }
     const each = tool === 'delegate' ? PARTS : [{}]
     return { calls: each.map((args) => ({ tool, args })) }
   }
 }
+
+const writesOne = persistent(writes('answer.txt', 'good\n'))
+const writesTwo = persistent(writes('other.txt', 'two\n'))
 
 /** An own tool that starts both. */
 const startsBoth: Tool = defineTool({
@@ -74,16 +88,16 @@ async function shut(
   })
   const root = (await first.engine.create({ goal: GOAL, ...request })).details.run_id
   await reached
-  // The runs that a tree starts while its engine closes with time are begun by the other processes
-  // of a shared store, and by the engine itself in its own one.
-  if (!storage.isShared || graceMs === 0) await closed
+  // The runs that a tree starts while its engine closes are begun by the other processes of a
+  // shared store, and by the engine itself in its own one.
+  if (!storage.isShared) await closed
   const next = await openFamily(t, models, { ...options, store: await place.next() })
   await closed
   const events = await follow(next.engine, root)
   return { details: await next.engine.get(root), events, cwd: folders.cwd }
 }
 
-const writesAll: Brain = (_, turn) =>
+const writesAll: Brain = persistent((_, turn) =>
   turn === 0
     ? {
         calls: [
@@ -91,7 +105,8 @@ const writesAll: Brain = (_, turn) =>
           { tool: 'write_file', args: { path: 'other.txt', content: 'two\n' } },
         ],
       }
-    : { text: 'done' }
+    : { text: 'done' },
+)
 
 const DELEGATES = { delegation: { children: 2 }, max_iterations: 1 }
 const REQUESTS = {
