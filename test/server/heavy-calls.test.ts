@@ -1,5 +1,6 @@
 /** Calls that read files share few places: one caller does not keep the others waiting. */
 import assert from 'node:assert/strict'
+import { EventEmitter, once } from 'node:events'
 import { request, type ClientRequest } from 'node:http'
 import { connect, createServer } from 'node:http2'
 import type { AddressInfo, Socket } from 'node:net'
@@ -36,10 +37,12 @@ class SlowEngine extends FakeEngine {
       async (...args: A): Promise<R> => {
         if (!this.isStuck) return await read(...args)
         this.reading += 1
+        counted.emit('change')
         const { signal } = args.at(-1) as { signal: AbortSignal }
         await new Promise<never>((_, reject) =>
           signal.addEventListener('abort', () => {
             this.ended += 1
+            counted.emit('change')
             reject(signal.reason as Error)
           }),
         )
@@ -53,8 +56,11 @@ class SlowEngine extends FakeEngine {
   }
 }
 
+/** Reports each change of what the tests count. */
+const counted = new EventEmitter()
+
 async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await new Promise((resolve) => setTimeout(resolve, 2))
+  while (!condition()) await once(counted, 'change')
 }
 
 for (const [method, pathOf] of ROUTES) {
@@ -71,7 +77,11 @@ for (const [method, pathOf] of ROUTES) {
     const sockets = new Set<Socket>()
     served.server.on('connection', (socket: Socket) => {
       sockets.add(socket)
-      socket.on('close', () => sockets.delete(socket))
+      socket.on('close', () => {
+        sockets.delete(socket)
+        counted.emit('change')
+      })
+      counted.emit('change')
     })
     const first = Array.from({ length: 4 }, send)
     await until(() => engine.reading === 4)

@@ -54,8 +54,19 @@ async function readyWithFiles(page: Page): Promise<void> {
   await ready(page)
 }
 
-async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await holds())) await new Promise((resolve) => setTimeout(resolve, 20))
+/** Resolves once something holds that events of the run change. */
+async function until({ engine }: World, holds: () => Promise<boolean>): Promise<void> {
+  let wake: () => void = () => undefined
+  const stop = engine.observe(() => wake())
+  try {
+    for (;;) {
+      const changed = new Promise<void>((resolve) => (wake = resolve))
+      if (await holds()) return
+      await changed
+    }
+  } finally {
+    stop()
+  }
 }
 
 test('a gate shows files as diffs, commands as commands, and other calls as a table', async (t) => {
@@ -194,7 +205,7 @@ for (const { width, colorScheme } of [
     await callOf(page, 3).getByRole('button', { name: 'Undo my changes' }).click()
     await callOf(page, 1).locator('summary').first().focus()
     await page.keyboard.press('a')
-    await until(async () => (await world.answers()).length > 0)
+    await until(world, async () => (await world.answers()).length > 0)
     const [answer] = await world.answers()
     assert.deepEqual([answer!.decision, Object.values(answer!.edits!)], [
       'approve',
@@ -205,7 +216,7 @@ for (const { width, colorScheme } of [
       ],
     ])
     await gateOf(page).waitFor({ state: 'hidden' })
-    await until(async () => (await results(world)).length === 5)
+    await until(world, async () => (await results(world)).length === 5)
     assert.deepEqual((await results(world)).map(([code]) => code), [0, 126, 0, 0, 0])
     assert.match(readFileSync(file('src/a.js'), 'utf8'), /line 3, mended/)
     assert.equal(readFileSync(file('made'), 'utf8'), 'edited\n')
@@ -242,7 +253,7 @@ test('a key that was meant for the gate before does not answer the next one', as
   await page.keyboard.up('a')
   assert.equal((await world.answers()).length, 2)
   await page.keyboard.press('r')
-  await until(async () => (await world.answers()).length === 3)
+  await until(world, async () => (await world.answers()).length === 3)
   assert.deepEqual((await world.answers()).map(({ decision }) => decision), [
     'approve', 'approve', 'reject',
   ])
