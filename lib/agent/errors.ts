@@ -20,6 +20,7 @@
  * ├─ WorkspaceError          ERR_AGENT_OUTSIDE_WORKSPACE, ERR_AGENT_WORKSPACE,
  * │                          ERR_AGENT_WORKSPACE_LOST
  * ├─ WorkspaceChangedError   ERR_AGENT_WORKSPACE_CHANGED   others changed the same files
+ * ├─ FileOperationError      ERR_AGENT_FILE_OPERATION      the system refused a restore or an apply
  * ├─ WorkspaceTooLargeError  ERR_AGENT_WORKSPACE_TOO_LARGE a copy would exceed the host's limit
  * ├─ CheckpointError         ERR_AGENT_CHECKPOINT          no such checkpoint, or it cannot be used
  * ├─ StoreError              ERR_AGENT_STORE, ERR_AGENT_STORE_LOCKED, ERR_AGENT_STORE_CORRUPT,
@@ -56,6 +57,7 @@ export type AgentErrorCode =
   | 'ERR_AGENT_ILLEGAL_TRANSITION'
   | 'ERR_AGENT_MCP'
   | 'ERR_AGENT_WORKSPACE_CHANGED'
+  | 'ERR_AGENT_FILE_OPERATION'
   | 'ERR_AGENT_WORKSPACE_TOO_LARGE'
   | 'ERR_AGENT_CHECKPOINT'
   | WorkspaceErrorCode
@@ -289,25 +291,68 @@ export class WorkspaceError extends AgentError {
 export class WorkspaceChangedError extends AgentError {
   override name = 'WorkspaceChangedError'
   override readonly code = 'ERR_AGENT_WORKSPACE_CHANGED'
-  /** `changed` since the last checkpoint, or `conflict`: by the run and by others. */
-  readonly problem: 'changed' | 'conflict'
+  /**
+   * `changed` since the last checkpoint; `conflict`: by the run and by others; `in_the_way`: no
+   * checkpoint has them, and their folder would have to make room for a file.
+   */
+  readonly problem: 'changed' | 'conflict' | 'in_the_way'
   /** The first 1000 of these files. */
   readonly paths: readonly string[]
 
-  constructor(problem: 'changed' | 'conflict', paths: readonly string[]) {
+  constructor(problem: WorkspaceChangedError['problem'], paths: readonly string[]) {
     if (!Array.isArray(paths)) {
       throw new TypeError(`paths must be an array, got ${describeValue(paths)}`)
     }
     const few = paths.slice(0, 5).join(', ')
-    const named = paths.length > 5 ? `${few} and ${paths.length - 5} more` : few
-    super(
-      problem === 'changed'
-        ? `files were changed since the last checkpoint: ${named}; force restores them as well`
-        : `files were changed by the run and by others: ${named}; nothing was applied. ` +
-            'Apply other paths, or force to take the content of the run',
-    )
+    super(CHANGED[problem](paths.length > 5 ? `${few} and ${paths.length - 5} more` : few))
     this.problem = problem
     this.paths = paths.slice(0, 1_000)
+  }
+}
+
+const CHANGED: { readonly [P in WorkspaceChangedError['problem']]: (named: string) => string } = {
+  changed: (named) =>
+    `files were changed since the last checkpoint: ${named}; force restores them as well`,
+  conflict: (named) =>
+    `files were changed by the run and by others: ${named}; nothing was applied. ` +
+    'Apply other paths, or force to take the content of the run',
+  in_the_way: (named) =>
+    `files that no checkpoint has are in the way of others: ${named}; nothing was changed. ` +
+    'Move or remove them, or leave out the paths that need their place',
+}
+
+/** What {@link FileOperationError} tells besides its message. */
+export interface FileOperationFacts extends ErrorOptions {
+  readonly checkpointId?: string | undefined
+  readonly missingBytes?: number | undefined
+}
+
+/**
+ * Thrown when the system refuses a restore or an apply. With `unfinished`, some files are changed
+ * and others are not, which is tried again until all or none are; otherwise nothing was changed.
+ */
+export class FileOperationError extends AgentError {
+  override name = 'FileOperationError'
+  override readonly code = 'ERR_AGENT_FILE_OPERATION'
+  /**
+   * `no_room` on the disk; a `fault` of the disk or the machine that may pass; `refused`: access is
+   * denied, or a name is too long; `unfinished`: see above.
+   */
+  readonly problem: 'no_room' | 'fault' | 'refused' | 'unfinished'
+  /** The checkpoint that was made before; null if there was none. */
+  readonly checkpointId: string | null
+  /** Bytes that are missing on the disk; null if that is not the problem, or not known. */
+  readonly missingBytes: number | null
+
+  constructor(
+    problem: FileOperationError['problem'],
+    message: string,
+    { checkpointId, missingBytes, ...options }: FileOperationFacts = {},
+  ) {
+    super(message, options)
+    this.problem = problem
+    this.checkpointId = checkpointId ?? null
+    this.missingBytes = missingBytes ?? null
   }
 }
 

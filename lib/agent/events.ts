@@ -480,6 +480,8 @@ export interface PrivatePayloads {
   readonly files_changing: {
     /** The paths that get the content of `after`; null for all that differ. */
     readonly paths: readonly string[] | null
+    /** Names the temporary files; absent in logs of earlier versions. */
+    readonly key?: string
     /** The folder, by real path. */
     readonly folder: string
     /** Of an apply: the run's content was taken where both sides had changed a file. */

@@ -81,6 +81,11 @@ export function exhausted(what: string, cause: unknown): ExhaustedError {
   return new ExhaustedError(`${what}: ${faultOf(cause)}`, { cause })
 }
 
+/** The same for a disk or the resources of the machine; null when neither is at fault. */
+export function faultIn(error: unknown): string | null {
+  return codeBehind(error, ON_OWN_FILES) === null ? null : faultOf(error)
+}
+
 /** What is wrong with the machine, in words; names no file. */
 export function faultOf(error: unknown): string {
   const code = codeBehind(error, IN_OWN_PLACE)

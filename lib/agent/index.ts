@@ -65,6 +65,8 @@ export {
   CursorError,
   DelegationError,
   ExhaustedError,
+  FileOperationError,
+  type FileOperationFacts,
   ForeignFolderError,
   CwdBusyError,
   EngineClosedError,

@@ -69,6 +69,11 @@ export type ProblemCode =
   | 'unsupported'
   | 'draining'
   | 'store_unavailable'
+  | 'files_in_the_way'
+  | 'files_unfinished'
+  | 'files_refused'
+  | 'machine_fault'
+  | 'no_room'
 
 /** One invalid field of a request. */
 export interface FieldError extends SchemaViolation {
@@ -83,6 +88,16 @@ export interface QuotaUse {
   readonly allowed: number
   /** ISO 8601 UTC: when the oldest of what is used no longer counts; null when not known. */
   readonly frees_at: string | null
+}
+
+/** What a restore or an apply that failed has changed. */
+export interface FailedChange {
+  /** `some`: that is tried again until all files are changed, or none. */
+  readonly changed: 'nothing' | 'some'
+  /** The checkpoint that was made before; null if there was none. */
+  readonly checkpoint_id: string | null
+  /** Bytes that are missing on the disk; null if that is not the problem, or not known. */
+  readonly missing_bytes: number | null
 }
 
 /** The body of an error response: `application/problem+json` (RFC 9457). */
@@ -102,6 +117,8 @@ export interface Problem {
   readonly paths?: readonly string[]
   /** The limit that the tenant exceeds; absent when it is none. */
   readonly quota?: QuotaUse
+  /** What was changed; absent for what changes no files. */
+  readonly files?: FailedChange
   /** The `X-Request-Id` of the response. */
   readonly request_id?: string
 }
@@ -115,10 +132,13 @@ export interface ProblemOptions extends ErrorOptions {
   readonly paths?: readonly string[] | undefined
   /** The limit that the tenant exceeds. */
   readonly quota?: QuotaUse | undefined
+  /** What was changed. */
+  readonly files?: FailedChange | undefined
 }
 
 const PROBLEM_OPTIONS: OptionKinds<ProblemOptions> = {
   cause: 'any', headers: 'object', errors: 'array', paths: 'array', quota: 'object',
+  files: 'object',
 }
 
 /**
@@ -133,6 +153,7 @@ export class ProblemError extends Error {
   readonly errors: readonly FieldError[]
   readonly paths: readonly string[]
   readonly quota: QuotaUse | null
+  readonly files: FailedChange | null
 
   constructor(
     status: number,
@@ -151,6 +172,7 @@ export class ProblemError extends Error {
     this.errors = options.errors ?? []
     this.paths = options.paths ?? []
     this.quota = options.quota ?? null
+    this.files = options.files ?? null
   }
 }
 
@@ -236,11 +258,12 @@ const PHRASES: Readonly<Record<number, string>> = {
   500: 'Internal Server Error',
   501: 'Not Implemented',
   503: 'Service Unavailable',
+  507: 'Insufficient Storage',
 }
 
 /** The problem details of a {@link ProblemError}; `requestId` is null where no request is meant. */
 export function problemOf(error: ProblemError, requestId: string | null): Problem {
-  const { status, code, message: detail, errors, paths, quota } = error
+  const { status, code, message: detail, errors, paths, quota, files } = error
   const title = PHRASES[status] ?? (status < 500 ? 'Client Error' : 'Server Error')
   return {
     type: 'about:blank',
@@ -251,6 +274,7 @@ export function problemOf(error: ProblemError, requestId: string | null): Proble
     ...(errors.length > 0 && { errors }),
     ...(paths.length > 0 && { paths }),
     ...(quota !== null && { quota }),
+    ...(files !== null && { files }),
     ...(requestId !== null && { request_id: requestId }),
   }
 }
@@ -261,6 +285,8 @@ interface EngineErrorFacts {
   readonly problem?: unknown
   readonly violations?: readonly SchemaViolation[]
   readonly paths?: readonly string[]
+  readonly checkpointId?: string | null
+  readonly missingBytes?: number | null
 }
 
 const RUN_STATE_CODES: Readonly<Record<string, ProblemCode>> = {
@@ -282,6 +308,15 @@ const GOAL_CODES: Readonly<Record<string, ProblemCode>> = {
 const CHANGED_CODES: Readonly<Record<string, ProblemCode>> = {
   changed: 'workspace_changed',
   conflict: 'apply_conflict',
+  in_the_way: 'files_in_the_way',
+}
+
+/** Status and code by the problem of a `FileOperationError`. */
+const OPERATION_PROBLEMS: Readonly<Record<string, readonly [number, ProblemCode]>> = {
+  no_room: [507, 'no_room'],
+  fault: [503, 'machine_fault'],
+  refused: [409, 'files_refused'],
+  unfinished: [503, 'files_unfinished'],
 }
 
 /** Status and code by the problem of a `CheckpointError`. */
@@ -300,6 +335,8 @@ const WAIT_FOR_ROOM: ProblemOptions = { headers: { 'Retry-After': '5' } }
 const DRAIN_RETRY_SECONDS = 10
 /** Seconds after which an unreachable store may be back. */
 const STORE_RETRY_SECONDS = 2
+/** Seconds after which a fault of the machine may be over. */
+const FAULT_RETRY = { 'Retry-After': '5' }
 
 /** The 503 of a service that is closing. */
 export function draining(): ProblemError {
@@ -346,6 +383,17 @@ const TRANSLATIONS: { readonly [C in AgentErrorCode]?: Translate } = {
     new ProblemError(409, CHANGED_CODES[String(problem)] ?? 'workspace_changed', message, {
       paths,
     }),
+  ERR_AGENT_FILE_OPERATION: ({ message, problem, checkpointId = null, missingBytes = null }) => {
+    const [status, code] = OPERATION_PROBLEMS[String(problem)] ?? OPERATION_PROBLEMS['fault']!
+    const changed = problem === 'unfinished' ? 'some' : 'nothing'
+    const files = { changed, checkpoint_id: checkpointId, missing_bytes: missingBytes } as const
+    const headers = status === 503 ? FAULT_RETRY : {}
+    return new ProblemError(status, code, message, { headers, files })
+  },
+  ERR_AGENT_EXHAUSTED: ({ message }, seesAll) => {
+    const detail = `the machine is at fault${seesAll ? `: ${message}` : '; try again in a moment'}`
+    return new ProblemError(503, 'machine_fault', detail, { headers: FAULT_RETRY })
+  },
   ERR_AGENT_WORKSPACE_TOO_LARGE: ({ message }) =>
     new ProblemError(422, 'workspace_too_large', message),
   ERR_AGENT_CHECKPOINT: ({ message, problem, paths }) => {

@@ -54,7 +54,8 @@ export async function killedAt(
   try {
     await work()
   } catch (error) {
-    if (!(error instanceof KilledError)) throw error
+    const { cause } = error as Error
+    if (!(error instanceof KilledError || cause instanceof KilledError)) throw error
   } finally {
     targets.forEach(([target, names], i) =>
       names.forEach((name, j) => (target[name] = originals[i]![j]!)),

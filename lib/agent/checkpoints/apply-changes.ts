@@ -8,15 +8,13 @@ import type { ObjectStore } from '../object-store.js'
 import type { Tree } from '../tree.js'
 import { netChanges } from '../workspace/net-changes.js'
 import { readTree } from '../workspace/read-tree.js'
-import type { FileOperations, StoredFolder } from './file-operations.js'
+import type { FileOperations, Operation, StoredFolder } from './file-operations.js'
 
 /** What is applied of an isolated run. */
-export interface Apply {
+export interface Apply extends Pick<Operation, 'by' | 'force' | 'waits'> {
   /** Null for all that the run changed. */
   readonly paths: readonly string[] | null
   readonly dryRun: boolean
-  readonly force: boolean
-  readonly by: string | null
   /** As for {@link FileOperations.change}. */
   readonly append: (drafts: readonly RecordDraft[]) => Promise<void>
 }
@@ -35,24 +33,24 @@ export async function applyChanges(
   log: LogWriter,
   signal: AbortSignal,
   folder: StoredFolder,
-  { paths, dryRun, force, by, append }: Apply,
+  { paths, dryRun, append, ...how }: Apply,
 ): Promise<ApplyResult> {
   const trees = treesOf(log)
   const ours = await readTree(objects, trees.newest)
   const began = await operations.changesBegan(log)
   const wanted = paths === null ? null : await changedPaths(began, ours, paths)
   const { captured, tree: theirs } = await folder.capture(log)
-  const plan = await operations.planApply(log, { ours, theirs }, wanted, force)
+  const plan = await operations.planApply(log, { ours, theirs }, wanted, how.force)
   const { steps, merged, conflicts } = plan
   // What the folder has already is to be decided as well, while the changes wait for that.
   const isWaited = log.state.head.details.changes === 'pending'
   if (steps.length + conflicts.length === 0 && !isWaited) throw noChanges(log.runId)
-  if (conflicts.length > 0 && !force && !dryRun) {
+  if (conflicts.length > 0 && !how.force && !dryRun) {
     throw new WorkspaceChangedError('conflict', conflicts)
   }
   const applied = steps.map(({ path }) => path)
   if (dryRun) return { applied, merged, skipped: [], conflicts, checkpoint_id: null }
-  const operation = { operation: 'apply', after: trees.newest, paths: wanted, force, by } as const
+  const operation = { operation: 'apply', after: trees.newest, paths: wanted, ...how } as const
   const done = await operations.change(log, signal, folder, operation, captured, plan, append)
   const reached = new Set(done.paths)
   return {

@@ -1,21 +1,23 @@
 /**
- * Changes of a folder by a restore or an apply, such that a kill at any moment leaves nothing half
- * done.
+ * Changes of a folder by a restore, an apply or a merge. Neither a kill nor a fault of the disk
+ * leaves it half changed for good, or silently.
  *
  * 1. The folder is stored first. The record of that checkpoint and the intent, `files_changing`,
  *    become durable together, before anything is changed.
  * 2. What is changed follows from checkpoints alone: after a kill, the next start finds the same
  *    steps and does those that are not done. A step that finds neither what it expects nor what it
- *    makes does nothing: somebody else has changed the file meanwhile.
+ *    makes does nothing: another program has changed the file.
  * 3. `files_changed` ends it, with a checkpoint of what the folder has then.
- * 4. If the system refuses a step, the steps before it are taken back.
+ * 4. If the system refuses a step, all are undone (see `workspace/apply.ts`). What cannot be undone
+ *    keeps the intent open: it is tried again until the folder is as before or as wanted, and until
+ *    then, other operations in that folder are refused.
  *
  * @module
  */
-import { describeError } from '../../internal/errors.js'
+import { randomUUID } from 'node:crypto'
 import { inSlices } from '../../internal/time.js'
 import { uuidV7 } from '../../internal/bytes.js'
-import { StoreError } from '../errors.js'
+import { StoreError, WorkspaceChangedError } from '../errors.js'
 import {
   isTerminal,
   type ChangesState,
@@ -23,12 +25,13 @@ import {
   type RecordDraft,
   type RunRecord,
 } from '../events.js'
-import { untilPossible } from '../exhaustion.js'
+import { faultIn, MachineWait, mayPass, untilAvailable, untilPossible } from '../exhaustion.js'
 import type { LogWriter } from '../log/writer.js'
-import { warn } from '../output.js'
 import type { ObjectStore } from '../object-store.js'
 import type { ContentOf, Tree } from '../tree.js'
-import { applySteps, planApply, planRestore, type PathStep } from '../workspace/apply.js'
+import {
+  applySteps, findInTheWay, HalfAppliedError, planApply, planRestore, type PathStep,
+} from '../workspace/apply.js'
 import { closedInCopy } from '../workspace/closed-folders.js'
 import type { TreeRules } from '../workspace/left-out.js'
 import { isSameEntry } from '../workspace/net-changes.js'
@@ -39,23 +42,32 @@ import { readContent, readTree } from '../workspace/read-tree.js'
 import { checkpointDraft } from './checkpoint-chain.js'
 import type { CheckpointSettings } from './settings.js'
 import { baseOfTakenOver } from './taken-over.js'
+import { failureOf, noteHalf, noteWhole, warnOf } from './unfinished.js'
 
 /** A change of a folder that is asked for. */
 export interface Operation {
   readonly operation: FileOperation
   /** The checkpoint whose content the files get. */
   readonly after: string
-  /** Of an apply: only these; null for all. */
+  /** Only these; null for all. */
   readonly paths: readonly string[] | null
   /** Of an apply: take the run's content where both sides changed a file. */
   readonly force: boolean
   readonly by: string | null
+  /** True for what a run does by itself: it waits while the machine or the disk is at fault. */
+  readonly waits: boolean
   /** Of a merge: the run whose changes are brought, where they began, and what stays as it is. */
   readonly merge?: {
     readonly runId: string
     readonly base: string
     readonly conflicts: readonly string[]
   }
+}
+
+/** How an operation has ended; the error tells why nothing was changed. */
+interface Ended {
+  readonly error: Error | null
+  readonly changed: Changed
 }
 
 /** What became of it. */
@@ -144,71 +156,111 @@ export class FileOperations {
    * Does an operation; resolves once that is durable.
    *
    * @param append makes the intent durable, or throws and leaves everything as it was
-   * @throws {@link WorkspaceError} when the system refused a change: all were taken back.
+   * @throws {@link WorkspaceChangedError} for files in folders that would have to make room;
+   * {@link FileOperationError} when the system refused a change: all were undone, or the intent is
+   * still open.
    */
   async change(
     log: LogWriter,
     signal: AbortSignal,
     folder: StoredFolder,
-    { operation, after, paths, force, by, merge }: Operation,
+    { operation, after, paths, force, by, merge, waits }: Operation,
     before: Captured,
     steps: Steps,
     append: (drafts: readonly RecordDraft[]) => Promise<void>,
   ): Promise<Changed> {
+    const { pinned, closed } = folder
+    if (operation !== 'merge') {
+      const inTheWay = await findInTheWay(pinned.path, steps.steps, closed)
+      if (inTheWay.length > 0) throw new WorkspaceChangedError('in_the_way', inTheWay)
+    }
     const { head } = log.state
     const { iteration } = head.details
     const operation_id = uuidV7(this.#settings.clock.now())
-    const isOriginal = folder.pinned.real === head.details.cwd
+    const isOriginal = pinned.real === head.details.cwd
     const intent = { operation_id, operation, before: before.checkpoint_id, after, by }
     const from = merge && { run_id: merge.runId, conflicts: merge.conflicts }
     const base = merge && { base: merge.base }
+    const key = randomUUID()
     await append([
       checkpointDraft(before, reasonOf(log, isOriginal, operation), head),
       {
         kind: 'files_changing',
         iteration,
         payload: { ...intent, ...from },
-        private: { paths, folder: folder.pinned.real, force, ...base },
+        private: { paths, folder: pinned.real, force, ...base, key },
       },
     ])
-    const error = await this.#perform(signal, folder, steps)
+    const error = await this.#perform(signal, folder, steps, { key, again: false, waits })
+    const failure = error && failureOf(operation, error, before.checkpoint_id)
+    if (error instanceof HalfAppliedError) {
+      noteHalf(log, pinned.real, error)
+      const ended = waits ? await this.#finish(log, signal, true) : null
+      if (ended === null || ended.error !== null) throw ended?.error ?? failure
+      return ended.changed
+    }
     const done = { operation_id, operation, by }
     const changed = await this.#end(log, signal, folder, done, steps.steps)
-    if (error !== null) throw error
+    if (failure !== null) throw failure
     return changed
   }
 
-  /** As `RunFiles.finish`. */
-  async finish(log: LogWriter, signal: AbortSignal): Promise<void> {
+  /** As `RunFiles.finish`; unless it `waits`, a fault that lasts is thrown. */
+  async finish(log: LogWriter, signal: AbortSignal, waits: boolean): Promise<void> {
+    await this.#finish(log, signal, waits)
+  }
+
+  /** Null if there is nothing to finish, or the log was given up before. */
+  async #finish(log: LogWriter, signal: AbortSignal, waits: boolean): Promise<Ended | null> {
     const intent = await this.#openIntent(log)
-    if (intent === null) return
-    const { operation_id, operation, by } = intent.payload
-    const { folder, paths, force = false, base } = intent.private!
-    let steps: readonly PathStep[] = []
-    try {
+    if (intent === null) return null
+    const { operation_id, operation, before, by } = intent.payload
+    const { folder, paths, force = false, base, key = '' } = intent.private!
+    const done = { operation_id, operation, by }
+    let planned: Steps = { steps: [] }
+    const how = { key, again: true, waits }
+    const attempt = async (): Promise<Ended> => {
       const plan = { ...intent.payload, paths, force, base }
-      const planned = await this.#patiently(signal, () => this.#planAgain(log, plan))
-      steps = planned.steps
-      await this.#patiently(signal, () =>
-        this.inFolder(folder, [folder], signal, async (stored) => {
-          const error = await this.#perform(signal, stored, planned)
-          if (error !== null) throw error
-          await this.#end(log, signal, stored, { operation_id, operation, by }, steps)
-        }),
-      )
-    } catch (error) {
-      signal.throwIfAborted()
-      if (log.hasFailed || log.state.head.operation === null) throw error
-      const reason = describeError(error)
-      warn(`run ${log.runId}: its ${operation} was cut off and cannot be finished: ${reason}`)
-      await this.#end(log, signal, null, { operation_id, operation, by }, steps)
+      planned = await this.#patiently(signal, () => this.#planAgain(log, plan))
+      return await this.inFolder(folder, [folder], signal, async (stored) => {
+        const error = await this.#perform(signal, stored, planned, how)
+        if (error instanceof HalfAppliedError) throw error
+        if (error !== null) warnOf(log, operation, error)
+        return { error, changed: await this.#end(log, signal, stored, done, planned.steps) }
+      })
+    }
+    const wait = new MachineWait()
+    try {
+      for (;;) {
+        const ended = await attempt().catch((error: Error) => ({ error, changed: null }))
+        if (ended.changed !== null) return ended
+        const { error } = ended
+        signal.throwIfAborted()
+        if (log.hasFailed || log.state.head.operation === null) throw error
+        const isFault = faultIn(error) !== null || mayPass(error)
+        if (!isFault && !(error instanceof HalfAppliedError)) {
+          warnOf(log, operation, error)
+          return { error, changed: await this.#end(log, signal, null, done, planned.steps) }
+        }
+        noteHalf(log, folder, error)
+        if (!waits) throw failureOf(operation, new HalfAppliedError('', { cause: error }), before)
+        const isOver = await pauseUnless(log.givenUp, signal, (either) =>
+          wait.pause(error, either, this.#settings.clock),
+        )
+        if (isOver) return null
+      }
+    } finally {
+      wait.end()
+      if (waits) noteWhole(log.runId)
     }
   }
 
   /** The steps of an operation, from its checkpoints alone. */
   async #planAgain(
     log: LogWriter,
-    { operation, before, after, paths, force, base }: Omit<Operation, 'by' | 'merge'> & {
+    {
+      operation, before, after, paths, force, base,
+    }: Omit<Operation, 'by' | 'merge' | 'waits'> & {
       readonly before: string
       readonly base: string | undefined
     },
@@ -216,7 +268,7 @@ export class FileOperations {
     const { objects } = this.#settings.use
     const [now, target] = [await readTree(objects, before), await readTree(objects, after)]
     if (operation === 'restore') {
-      return { steps: restorable(await inSlices(planRestore(now, target))) }
+      return { steps: restorable(await inSlices(planRestore(now, target)), paths) }
     }
     const sides = { ours: target, theirs: now }
     if (base !== undefined) return await this.planMerge(base, sides)
@@ -259,33 +311,41 @@ export class FileOperations {
     return await planApply({ base, ours, theirs }, contentOf, { paths, force })
   }
 
-  /** Null, or why nothing was changed in the end. @throws the signal's reason */
-  async #perform(signal: AbortSignal, folder: StoredFolder, steps: Steps): Promise<Error | null> {
-    const { objects } = this.#settings.use
-    const { closed } = folder
+  /**
+   * Null, or why nothing was changed in the end, or a {@link HalfAppliedError}.
+   *
+   * @throws the signal's reason
+   */
+  async #perform(
+    signal: AbortSignal,
+    { closed, pinned }: StoredFolder,
+    steps: Steps,
+    { key, again, waits }: Attempt,
+  ): Promise<Error | null> {
+    const { clock, use } = this.#settings
     const contentOf: ContentOf = async (entry) => {
       signal.throwIfAborted()
-      return steps.contents?.get(entry.sha256) ?? (await readContent(objects, entry))
+      return steps.contents?.get(entry.sha256) ?? (await readContent(use.objects, entry))
     }
-    const apply = (these: readonly PathStep[]): Promise<unknown> =>
-      this.#patiently(signal, async () => {
-        const { pinned } = folder
-        // Nothing is changed in a folder that was moved, either.
-        await pinned.check()
-        await pinned.guard(() => applySteps(pinned.path, these, contentOf, { closed }))
-      })
+    let [isAgain, half]: [boolean, Error | null] = [again, null]
+    const attempt = async (): Promise<void> => {
+      const options = { closed, key, again: isAgain }
+      ;[isAgain, half] = [true, null]
+      // Nothing is changed in a folder that was moved, either.
+      await pinned.check()
+      await pinned.guard(() =>
+        applySteps(pinned.path, steps.steps, contentOf, options).catch((error: Error) => {
+          if (error instanceof HalfAppliedError) half = error
+          throw error
+        }),
+      )
+    }
     try {
-      await apply(steps.steps)
+      await (waits ? this.#patiently(signal, attempt) : untilAvailable(attempt, clock, signal))
       return null
     } catch (error) {
       signal.throwIfAborted()
-      const back = steps.steps.map(({ path, before: after, after: before }) => ({
-        path,
-        before,
-        after,
-      }))
-      await apply(back).catch(() => signal.throwIfAborted())
-      return error as Error
+      return half ?? (error as Error)
     }
   }
 
@@ -341,6 +401,7 @@ export class FileOperations {
       }
     }
     await log.append(drafts)
+    noteWhole(log.runId)
     return { paths, skipped }
   }
 
@@ -373,11 +434,34 @@ export interface Steps {
   readonly contents?: ReadonlyMap<string, Uint8Array>
 }
 
-/** Those whose content was stored. */
-export function restorable(steps: readonly PathStep[]): readonly PathStep[] {
+/** Those of these paths, null for all, whose content was stored. */
+export function restorable(
+  steps: readonly PathStep[],
+  paths: readonly string[] | null = null,
+): readonly PathStep[] {
+  const wanted = paths && new Set(paths)
   return steps.filter(
-    ({ before, after }) => after?.stored !== false || before?.sha256 === after.sha256,
+    ({ path, before, after }) =>
+      (after?.stored !== false || before?.sha256 === after.sha256) && wanted?.has(path) !== false,
   )
+}
+
+interface Attempt {
+  /** As for {@link applySteps}. */
+  readonly key: string
+  readonly again: boolean
+  readonly waits: boolean
+}
+
+/** True if `givenUp` aborts during a pause. @throws the signal's reason */
+async function pauseUnless(
+  givenUp: AbortSignal,
+  signal: AbortSignal,
+  pause: (either: AbortSignal) => Promise<void>,
+): Promise<boolean> {
+  await pause(AbortSignal.any([signal, givenUp])).catch(() => undefined)
+  signal.throwIfAborted()
+  return givenUp.aborted
 }
 
 /** An isolated run works in a copy: `apply` marks what concerns the folder that was meant. */

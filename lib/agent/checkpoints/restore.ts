@@ -1,9 +1,9 @@
 import { inSlices } from '../../internal/time.js'
 import type { RestoreResult } from '../checkpoint.js'
-import { CheckpointError, WorkspaceChangedError } from '../errors.js'
+import { CheckpointError, InvalidRequestError, WorkspaceChangedError } from '../errors.js'
 import type { LogWriter } from '../log/writer.js'
 import type { ObjectStore } from '../object-store.js'
-import type { LeftOut } from '../tree.js'
+import type { LeftOut, Tree } from '../tree.js'
 import { planRestore, type PathStep } from '../workspace/apply.js'
 import { isSameEntry } from '../workspace/net-changes.js'
 import { readTree } from '../workspace/read-tree.js'
@@ -13,6 +13,8 @@ import { restorable, type FileOperations, type StoredFolder } from './file-opera
 /** What is restored, and where that is known to be what the folder had. */
 export interface Restore {
   readonly checkpointId: string
+  /** Null for all that differ. */
+  readonly paths: readonly string[] | null
   /** The newest checkpoint of the folder: what differs from it was changed by others. */
   readonly newest: string
   /** Why a checkpoint is made. */
@@ -24,7 +26,8 @@ export interface Restore {
 /**
  * Gives a folder the content of a checkpoint; nothing is changed if that is refused.
  *
- * @throws {@link WorkspaceChangedError}; {@link CheckpointError} with `not_kept` when what would be
+ * @throws {@link WorkspaceChangedError}; {@link InvalidRequestError} for paths that neither the
+ * checkpoint nor the folder has; {@link CheckpointError} with `not_kept` when what would be
  * overwritten could not be stored; as {@link FileOperations.change} does.
  */
 export async function restoreFolder(
@@ -33,12 +36,13 @@ export async function restoreFolder(
   log: LogWriter,
   signal: AbortSignal,
   folder: StoredFolder,
-  { checkpointId, newest, reason, force, by }: Restore,
+  { checkpointId, paths, newest, reason, force, by }: Restore,
 ): Promise<RestoreResult> {
   const { captured, tree: now } = await folder.capture(log)
   const target = await readTree(objects, checkpointId)
+  assertKnown(paths ?? [], [now, target])
   const all = await inSlices(planRestore(now, target))
-  const steps = restorable(all)
+  const steps = restorable(all, paths)
   if (!force) {
     const known = (await readTree(objects, newest)).entries
     const isForeign = ({ path, before }: PathStep): boolean =>
@@ -56,10 +60,19 @@ export async function restoreFolder(
     if (!isKnown) await log.offer([checkpointDraft(captured, reason, log.state.head)])
     return { ...result, paths: [], skipped: [] }
   }
-  const operation = { operation: 'restore', after: checkpointId, paths: null, force, by } as const
+  const waits = false
+  const operation = { operation: 'restore', after: checkpointId, paths, force, by, waits } as const
   const append = log.offer.bind(log)
   const done = await operations.change(log, signal, folder, operation, captured, { steps }, append)
   return { ...result, ...done }
+}
+
+function assertKnown(paths: readonly string[], trees: readonly Tree[]): void {
+  const detail = 'is a file of neither the checkpoint nor the folder'
+  const violations = paths.flatMap((path, i) =>
+    trees.some(({ entries }) => entries.has(path)) ? [] : [{ pointer: `/paths/${i}`, detail }],
+  )
+  if (violations.length > 0) throw new InvalidRequestError(violations)
 }
 
 function notStored(paths: readonly string[]): CheckpointError {

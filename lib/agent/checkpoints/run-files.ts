@@ -41,8 +41,8 @@ export class EngineRunFiles implements RunFiles {
   }
 
   async finish(log: LogWriter, signal: AbortSignal): Promise<void> {
-    await this.#operations.finish(log, signal)
-    await this.left(log.state.head.details)
+    await this.#operations.finish(log, signal, true)
+    if (log.state.head.operation === null) await this.left(log.state.head.details)
   }
 
   async applyAchieved(
@@ -92,6 +92,7 @@ export class EngineRunFiles implements RunFiles {
         dryRun: false,
         force: false,
         by: null,
+        waits: true,
         append: (drafts) => log.append(drafts),
       }),
     )

@@ -17,6 +17,32 @@ export interface RunLogs {
   operate<T>(stored: RunHead, folder: string | null, work: OnLog<T>): Promise<T>
 }
 
+/**
+ * Calls `hold`, which does work on the log of a run. If the work leaves an operation open, rejects
+ * at once, and `hold` settles when that is finished.
+ */
+export function operateOn<T>(
+  files: RunFiles | null,
+  work: OnLog<T>,
+  hold: (work: OnLog<T>) => Promise<T>,
+): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const finishing: OnLog<T> = async (log, signal) => {
+      try {
+        return await work(log, signal)
+      } catch (error) {
+        const isOpen = log.state.head.operation !== null
+        if (isOpen && !log.hasFailed && !signal.aborted) {
+          reject(error)
+          await files?.finish(log, signal)
+        }
+        throw error
+      }
+    }
+    hold(finishing).then(resolve, reject)
+  })
+}
+
 /** What a run does with its folder by itself, as far as its drivers need to know. */
 export interface RunFiles {
   /**

@@ -17,7 +17,9 @@ import { redactor } from '../redaction/redactor.js'
 import { ownerOf } from '../request/owner-of.js'
 import type { RootsOf } from '../request/roots.js'
 import { visibleHead } from '../request/visible-head.js'
-import { APPLY_SCHEMA, RESTORE_SCHEMA } from '../request/workspace-requests.js'
+import {
+  APPLY_SCHEMA, RESTORE_SCHEMA, type ApplyRequest, type RestoreRequest,
+} from '../request/workspace-requests.js'
 import type { ObjectStore } from '../object-store.js'
 import type { RunHead } from '../run-details.js'
 import { checkRequest } from '../check-schema.js'
@@ -30,6 +32,7 @@ import { restoreFolder } from './restore.js'
 import type { CheckpointSettings } from './settings.js'
 import type { Copies, RunLogs } from './run-logs.js'
 import { nothingKept, RunTreeReader, type Viewer } from './run-trees.js'
+import { assertFinished } from './unfinished.js'
 import { listTree, readTreeFile, showChanges, showPatch } from './views.js'
 
 /** What {@link Workspaces} needs of its engine. */
@@ -136,7 +139,9 @@ export class Workspaces implements RunWorkspaces {
     caller?: WorkspaceCaller,
   ): Promise<RestoreResult> {
     const head = await this.#head(runId, caller)
-    const { checkpoint_id, force = false } = checked<RestoreRequest>(RESTORE_SCHEMA, request)
+    const given = checked<RestoreRequest>(RESTORE_SCHEMA, request, ['paths'])
+    const { checkpoint_id, paths = null, force = false } = given
+    refuseSecrets(paths)
     const { objects, operations, trees } = this.#ready(head)
     const target = await trees.find(head, checkpoint_id)
     const { workspace, cwd } = head.details
@@ -150,12 +155,14 @@ export class Workspaces implements RunWorkspaces {
     const roots = isOriginal ? allowed : [folder]
     const reason = workspace === 'isolated' && isOriginal ? 'apply' : 'restore'
     const by = caller?.owner.id ?? null
+    assertFinished(runId, folder)
     return await logs.operate(head, isOriginal ? cwd : null, async (log, signal) => {
-      await operations.finish(log, signal)
+      await operations.finish(log, signal, false)
       const newest = await this.#newest(log.state.head, isOriginal && workspace === 'isolated')
       return await operations.inFolder(folder, roots, signal, (stored) =>
         restoreFolder(operations, objects, log, signal, stored, {
           checkpointId: checkpoint_id,
+          paths,
           newest: newest ?? checkpoint_id,
           reason,
           force,
@@ -169,22 +176,19 @@ export class Workspaces implements RunWorkspaces {
     const head = await this.#head(runId, caller)
     const given = checked<ApplyRequest>(APPLY_SCHEMA, request, ['paths'])
     const { paths = null, dry_run: dryRun = false, force = false } = given
-    const secret = paths?.findIndex((path) => redactor.forbids(path)) ?? -1
-    if (secret >= 0) {
-      const detail = 'contains a key or password, which would be logged'
-      throw new InvalidRequestError([{ pointer: `/paths/${secret}`, detail }])
-    }
+    refuseSecrets(paths)
     const { objects, operations } = this.#ready(head)
     requireChanges(head)
     const { rootsOf, logs } = this.#settings
     const { cwd } = head.details
     const roots = await rootsOf(ownerFor(head, caller))
     const by = caller?.owner.id ?? null
+    assertFinished(runId, cwd)
     const result = await logs.operate(head, dryRun ? null : cwd, async (log, signal) => {
-      await operations.finish(log, signal)
+      await operations.finish(log, signal, false)
       requireChanges(log.state.head)
       const append = log.offer.bind(log)
-      const wanted = { paths, dryRun, force, by, append }
+      const wanted = { paths, dryRun, force, by, append, waits: false }
       return await operations.inFolder(cwd, roots, signal, (folder) =>
         applyChanges(operations, objects, log, signal, folder, wanted),
       )
@@ -245,15 +249,12 @@ export class Workspaces implements RunWorkspaces {
   }
 }
 
-interface RestoreRequest {
-  readonly checkpoint_id: string
-  readonly force?: boolean
-}
-
-interface ApplyRequest {
-  readonly paths?: readonly string[]
-  readonly dry_run?: boolean
-  readonly force?: boolean
+/** @throws {@link InvalidRequestError} */
+function refuseSecrets(paths: readonly string[] | null): void {
+  const secret = paths?.findIndex((path) => redactor.forbids(path)) ?? -1
+  if (secret < 0) return
+  const detail = 'contains a key or password, which would be logged'
+  throw new InvalidRequestError([{ pointer: `/paths/${secret}`, detail }])
 }
 
 /** Whose folders count: the caller's, or the run's when the host itself is calling. */

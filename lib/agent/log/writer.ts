@@ -67,7 +67,7 @@ export class LogWriter implements RecordReader {
   readonly #onRefusal = new Set<(refusal: StoreError) => void>()
   /** End the pauses between attempts. */
   readonly #wakers = new Set<() => void>()
-  #gaveUp = false
+  readonly #giveUp = new AbortController()
   /** When the store last took records, by `performance.now()`. */
   #confirmedAt = -Infinity
   readonly #time: RunTime
@@ -222,8 +222,13 @@ export class LogWriter implements RecordReader {
 
   /** Does not wait for an unavailable store any more: what it refuses now fails. */
   giveUp(): void {
-    this.#gaveUp = true
+    this.#giveUp.abort()
     this.#wake()
+  }
+
+  /** Aborted by {@link LogWriter.giveUp}. */
+  get givenUp(): AbortSignal {
+    return this.#giveUp.signal
   }
 
   /** Passes nothing more to the store: another process may write the log. */
@@ -359,7 +364,7 @@ export class LogWriter implements RecordReader {
 
   /** @throws `refusal` once nobody waits for the store any more. */
   async #pause(retry: number, refusal: StoreError): Promise<void> {
-    if (this.#gaveUp) throw refusal
+    if (this.givenUp.aborted) throw refusal
     let wake: () => void = () => undefined
     const woken = new Promise<void>((resolve) => (wake = resolve))
     const timer = this.#options.clock.setTimeout(wake, backoffDelay(retry, BACKOFF))

@@ -11,6 +11,8 @@ import { START_REQUEST_SCHEMA, type StartRequest } from './start-request.js'
 /** What to restore. */
 export interface RestoreRequest {
   readonly checkpoint_id: string
+  /** @defaultValue all that differ */
+  readonly paths?: readonly string[] | undefined
   /** Overwrite what others changed meanwhile. @defaultValue false */
   readonly force?: boolean | undefined
 }
@@ -53,6 +55,16 @@ export const MESSAGE_BYTES = 32_768
 /** Files that one request may name. */
 const MAX_PATHS = 10_000
 
+function pathsOf(description: string): JsonSchema {
+  return {
+    type: 'array',
+    minItems: 1,
+    maxItems: MAX_PATHS,
+    items: { type: 'string', minLength: 1, maxLength: 4096 },
+    description,
+  }
+}
+
 const force: JsonSchema = {
   type: 'boolean',
   default: false,
@@ -67,6 +79,7 @@ export const RESTORE_SCHEMA: JsonSchema = {
   additionalProperties: false,
   properties: {
     checkpoint_id: { type: 'string', minLength: 64, maxLength: 64 },
+    paths: pathsOf('Only these files. Default: all that differ.'),
     force,
   },
 }
@@ -77,13 +90,7 @@ export const APPLY_SCHEMA: JsonSchema = {
   title: 'ApplyRequest',
   additionalProperties: false,
   properties: {
-    paths: {
-      type: 'array',
-      minItems: 1,
-      maxItems: MAX_PATHS,
-      items: { type: 'string', minLength: 1, maxLength: 4096 },
-      description: 'Only these files. Default: all that the run changed.',
-    },
+    paths: pathsOf('Only these files. Default: all that the run changed.'),
     dry_run: {
       type: 'boolean',
       default: false,

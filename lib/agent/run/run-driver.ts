@@ -12,7 +12,7 @@
  * @module
  */
 import { sleep, within } from '../../internal/time.js'
-import type { OnLog, RunLogs } from '../checkpoints/run-logs.js'
+import { operateOn, type OnLog, type RunLogs } from '../checkpoints/run-logs.js'
 import {
   CwdBusyError, EngineClosedError, ForeignFolderError, QueueFullError, type StoreError,
   UnknownRunError,
@@ -337,6 +337,11 @@ export class RunDriver implements RunLogs {
   }
 
   async operate<T>(stored: RunHead, folder: string | null, work: OnLog<T>): Promise<T> {
+    const { files } = this.#services
+    return await operateOn(files, work, (finishing) => this.#operate(stored, folder, finishing))
+  }
+
+  async #operate<T>(stored: RunHead, folder: string | null, work: OnLog<T>): Promise<T> {
     const { run_id: runId } = stored.details
     const run = await this.#claiming.own(stored.details)
     if (run !== null) {

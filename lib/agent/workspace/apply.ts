@@ -1,34 +1,33 @@
 /**
- * Changing a folder path by path, so that a restore or an apply can be cut off at any moment and
- * done again from the beginning.
+ * Changes a folder path by path, as a whole or not at all.
  *
  * 1. A path that has what it shall have is done. One that is neither that nor what was expected was
- *    changed by somebody else, and is left alone.
- * 2. A file is written beside its place and renamed, or linked, into it: it is the old or the new
- *    one, never a part. The temporary name follows from the path, so that the next attempt removes
- *    what the last one left.
- * 3. Folders are entered through their descriptors, never through a link (see `paths.ts`). Closed
- *    folders and what belongs to git are never entered.
- * 4. First what goes, then the folders that are empty thereby, then what comes: so a file can take
- *    the place of a folder, and the other way round. Within that, several files at once: each waits
- *    for the disk.
+ *    changed by another program, and is left alone.
+ * 2. Phase one writes every new content to a temporary file in the folder of its path, or in the
+ *    deepest one above that exists. Nothing else is changed: a fault here leaves all as it was.
+ * 3. Phase two only renames. What is replaced has a second name since phase one, and what goes gets
+ *    one now, so each path has the old or the new content and never a part. The order is: what
+ *    goes, empty folders in the place of a file, what comes.
+ * 4. A fault in phase two undoes it, path by path, and a path that cannot be undone does not keep
+ *    the others from that. Second names are removed when everything is on the disk.
+ * 5. The names of temporary files follow from a key. A call with the key of one that was killed, or
+ *    could not undo everything, goes on in whatever state that one has left the folder.
  *
  * @module
  */
-import { constants, type Stats } from 'node:fs'
-import {
-  link, lstat, mkdir, open, readdir, readlink, rename, rmdir, symlink, unlink, type FileHandle,
-} from 'node:fs/promises'
-import { join } from 'node:path'
+import { randomBytes } from 'node:crypto'
+import type { Stats } from 'node:fs'
+import { lstat, readdir, rename, statfs, unlink } from 'node:fs/promises'
 import { bytesOfName, hash, nameOfBytes } from '../../internal/bytes.js'
-import { throwIfExhausted } from '../exhaustion.js'
-import type { ContentOf, TreeEntry } from '../tree.js'
-import { explain } from './files.js'
+import { lacksRoom } from '../exhaustion.js'
+import type { ContentOf } from '../tree.js'
+import { FolderChain, inLanes } from './folder-chain.js'
 import { isPassedOver } from './left-out.js'
 import { comparePaths, foldersAbove, isSameEntry, sortedByPath } from './net-changes.js'
+import { codeOf, confine, statOrNull, type Confinement } from './paths.js'
 import {
-  codeOf, confine, FOLDER_FLAGS, HAS_PROC, isRepositoryAt, OpenFolder, type Confinement,
-} from './paths.js'
+  isSameFile, linkTo, look, moveInto, placeOf, removeFolder, unlessOvertaken, writeNew, type At,
+} from './places.js'
 import type { PathStep } from './plan-steps.js'
 import { isSameStats } from './walk-folder.js'
 
@@ -37,431 +36,462 @@ export { planApply, planRestore, type ApplyPlan, type PathStep } from './plan-st
 /** What became of the steps, by path. */
 export interface AppliedSteps {
   readonly done: readonly string[]
-  /** Left alone: see rules 1 and 3. */
+  /** Left alone: see rule 1, and closed folders and what belongs to git. */
   readonly skipped: readonly string[]
 }
 
+export interface ApplyOptions {
+  readonly closed?: readonly string[] | undefined
+  /** See rule 5. @defaultValue a random one */
+  readonly key?: string | undefined
+  /** Does an earlier call with the key exist that did not come to its end? @defaultValue false */
+  readonly again?: boolean | undefined
+}
+
+/** Thrown when some steps are done, or temporary files are left, and that cannot be undone. */
+export class HalfAppliedError extends Error {}
+
+/** Thrown when a disk is full; nothing was changed. */
+export class NoRoomError extends Error {
+  readonly missingBytes: number
+
+  constructor(message: string, missingBytes: number, options: ErrorOptions) {
+    super(message, options)
+    this.missingBytes = missingBytes
+  }
+}
+
 /**
- * Does the steps, in any state in which an earlier call may have left the folder.
+ * Does the steps, or nothing.
  *
  * @param folder a path to it, such as `/proc/self/fd/N`
- * @throws {@link WorkspaceError} when the system refuses a step: permissions, or a full disk. Steps
- * before it are done, and calling again goes on; what `contentOf` throws.
+ * @throws {@link HalfAppliedError}; else nothing was changed: {@link NoRoomError};
+ * {@link WorkspaceError} when the system refuses a step; what `contentOf` throws.
  */
 export async function applySteps(
   folder: string,
   steps: readonly PathStep[],
   contentOf: ContentOf,
-  options: { readonly closed?: readonly string[] | undefined } = {},
+  options: ApplyOptions = {},
 ): Promise<AppliedSteps> {
   const confinement = await confine(folder, undefined, options.closed ?? [], folder)
-  const skipped = new Set<string>()
-  const each = (these: readonly PathStep[], work: StepWork): Promise<void> =>
-    inLanes(confinement, these, async (folders, step) => {
-      const { path } = step
-      const isDone =
-        folders.mayEnter(path) && (await unlessOvertaken(path, () => work(folders, step)))
-      if (!isDone) skipped.add(path)
-      return isDone
-    })
-  const sorted = sortedByPath([...steps])
-  const coming = sorted.filter(({ after }) => after !== null)
-  const emptied = new Set<string>()
-  await each(sorted.filter(({ after }) => after === null), async (folders, step) => {
-    const isDone = await remove(folders, step)
-    if (isDone) for (const above of foldersAbove(step.path)) emptied.add(above)
-    return isDone
-  })
-  for (const { path } of coming) for (const above of foldersAbove(path)) emptied.delete(above)
-  if (emptied.size > 0) {
-    await using folders = await FolderChain.open(confinement)
-    for (const path of [...emptied].sort(comparePaths).reverse()) await removeEmpty(folders, path)
-  }
-  await each(coming, (folders, step) => write(folders, step, contentOf))
-  const done = sorted.filter(({ path }) => !skipped.has(path)).map(({ path }) => path)
-  return { done, skipped: [...skipped].sort(comparePaths) }
+  return await new FolderChange(confinement, folder, steps, contentOf, options).run()
+}
+
+/** What lies in folders that would have to make room for files, and is no content of the steps. */
+export async function findInTheWay(
+  folder: string,
+  steps: readonly PathStep[],
+  closed: readonly string[],
+): Promise<readonly string[]> {
+  const confinement = await confine(folder, undefined, closed, folder)
+  const contentOf = (): Promise<never> => Promise.reject(new TypeError('nothing is written'))
+  return await new FolderChange(confinement, folder, steps, contentOf, {}).findInTheWay()
 }
 
 /** What is done for a step; false when it is skipped. */
 type StepWork = (folders: FolderChain, step: PathStep) => Promise<boolean>
 
-/** Steps that are done at once: more would wait for the threads that Node has for files. */
-const LANES = 4
-/** Sorted steps that one lane does in a row, most of them in one folder. */
-const RUN = 32
-/** Bytes of files of which several may be in memory. */
-const MAX_SMALL = 1024 * 1024
-
-/** Does steps whose order does not matter. When one fails, those that have begun end first. */
-async function inLanes(
-  confinement: Confinement,
-  steps: readonly PathStep[],
-  work: StepWork,
-): Promise<void> {
-  const isSmall = ({ before, after }: PathStep): boolean =>
-    Math.max(before?.size ?? 0, after?.size ?? 0) <= MAX_SMALL
-  const small = steps.filter(isSmall)
-  const runs = [steps.filter((step) => !isSmall(step))]
-  for (let at = 0; at < small.length; at += RUN) runs.push(small.slice(at, at + RUN))
-  const failures: unknown[] = []
-  const lane = async (): Promise<void> => {
-    await using folders = await FolderChain.open(confinement)
-    for (let run = runs.shift(); run !== undefined; run = runs.shift()) {
-      for (const step of run) {
-        if (failures.length > 0) return
-        await work(folders, step)
-      }
-    }
-  }
-  const lanes = Array.from({ length: Math.min(LANES, runs.length) }, () =>
-    lane().catch((error: unknown) => failures.push(error)),
-  )
-  await Promise.all(lanes)
-  if (failures.length > 0) throw failures[0]
-}
-
-/** False when something else came to be there, or went, since it was looked at. */
-async function unlessOvertaken(path: string, work: () => Promise<boolean>): Promise<boolean> {
-  try {
-    return await work()
-  } catch (error) {
-    // Faults of the machine, and those of who gives the contents, are not about this path.
-    throwIfExhausted(error)
-    if (OVERTAKEN.has(codeOf(error) ?? '')) return false
-    if (typeof (error as NodeJS.ErrnoException).syscall !== 'string') throw error
-    return await explain(path, () => Promise.reject(error as Error))
-  }
-}
-
-/** Codes that tell of a change by somebody else. */
-const OVERTAKEN: ReadonlySet<string> = new Set([
-  'EEXIST', 'EISDIR', 'ELOOP', 'ENOENT', 'ENOTDIR', 'ENOTEMPTY', 'ESTALE',
-])
-/** Codes of file systems that have no hard links. */
-const NO_LINKS: ReadonlySet<string> = new Set([
-  'EMLINK', 'ENOSYS', 'ENOTSUP', 'EOPNOTSUPP', 'EPERM',
-])
-
-/** Links are not followed, and opening a FIFO or terminal neither blocks nor takes it over. */
-const READ_FLAGS =
-  constants.O_RDONLY |
-  (constants.O_NOFOLLOW ?? 0) |
-  (constants.O_NONBLOCK ?? 0) |
-  (constants.O_NOCTTY ?? 0)
-const CREATE_FLAGS =
-  constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | (constants.O_NOFOLLOW ?? 0)
-
-/** Removes a file; false when it is another one. */
-async function remove(folders: FolderChain, step: PathStep): Promise<boolean> {
-  const place = await Place.of(folders, step.path, false)
-  if (place === null) return true
-  await place.removeTemporary()
-  const found = await place.look(step)
-  // A folder is no file: what it holds has paths of its own.
-  if (found === null || found.stats.isDirectory()) return true
-  if (found.entry === null || !isSameEntry(found.entry, step.before)) return false
-  if (!(await place.isStill(found.stats))) return false
-  folders.changed()
-  await unlink(place.at)
-  return true
-}
-
-async function removeEmpty(folders: FolderChain, path: string): Promise<void> {
-  try {
-    const place = folders.mayEnter(path) ? await Place.of(folders, path, false) : null
-    if (place === null) return
-    await rmdir(place.at)
-    folders.changed()
-  } catch (error) {
-    throwIfExhausted(error)
-    // It holds something, is in use, or is no folder.
-  }
-}
-
-/** Removes a folder that holds nothing but folders; false when it holds anything else. */
-async function removeEmptyFolders(folders: FolderChain, path: string): Promise<boolean> {
-  const found = [path]
-  for (const at of found) {
-    const folder = folders.mayEnter(at) ? await folders.at(at, false) : null
-    if (folder === null || found.length > MAX_EMPTY) return false
-    const entries = await readdir(folder.self, { encoding: 'buffer', withFileTypes: true })
-    for (const entry of entries) {
-      const name = nameOfBytes(entry.name)
-      if (!entry.isDirectory() || isPassedOver(name)) return false
-      found.push(`${at}/${name}`)
-    }
-  }
-  for (const at of found.reverse()) await removeEmpty(folders, at)
-  const above = await Place.of(folders, path, false)
-  return above !== null && (await above.look({ path, before: null, after: null })) === null
-}
-
-/** Writes a file or link; false when there is another one. */
-async function write(
-  folders: FolderChain,
-  step: PathStep,
-  contentOf: ContentOf,
-): Promise<boolean> {
-  const { path, before } = step
-  const after = step.after!
-  // What shall be replaced has a folder, unless somebody else has removed it.
-  const place = await Place.of(folders, path, before === null)
-  if (place === null) return false
-  await place.removeTemporary()
-  const found = await place.look(step)
-  // Trees know no empty folders: one that is left must not keep a file from its place.
-  if (before === null && found?.stats.isDirectory() === true) {
-    if (!(await removeEmptyFolders(folders, path))) return false
-    return await write(folders, step, contentOf)
-  }
-  const entry = found?.entry ?? null
-  if (entry !== null && isSameEntry(entry, after)) return true
-  if (found === null ? before !== null : entry === null || !isSameEntry(entry, before)) return false
-  const isKnown = entry?.sha256 === after.sha256 && entry.kind === after.kind
-  const content = isKnown ? found!.content : await contentOf(after)
-  // That may have taken long: is it still where it was?
-  const now = await Place.of(folders, path, false)
-  if (now === null) return false
-  folders.changed()
-  if (found === null) return await now.create(after, content)
-  return await now.replace(found.stats, after, content)
-}
-
-/** What is at a path. */
-interface Found {
-  readonly stats: Stats
-  /** Null for what is neither file nor link, or has another size than any that is expected. */
-  readonly entry: TreeEntry | null
-  readonly content: Uint8Array
-}
-
-const NOTHING = new Uint8Array()
-/** Empty folders in one that has to make room. */
-const MAX_EMPTY = 1_000
-
-/** A name in an open folder. */
-class Place {
-  readonly at: string | Buffer
-  readonly #temporary: string | Buffer
-
-  private constructor(folder: OpenFolder, name: string, path: string) {
-    this.at = bytePath(folder.entry(name))
-    const own = hash('sha256', bytesOfName(path)).slice(0, 16)
-    this.#temporary = folder.entry(`.runwright-${own}.tmp`)
-  }
-
-  /** Null when its folder does not exist, and is not made. */
-  static async of(folders: FolderChain, path: string, make: boolean): Promise<Place | null> {
-    const slash = path.lastIndexOf('/')
-    const folder = await folders.at(path.slice(0, Math.max(0, slash)), make)
-    return folder === null ? null : new Place(folder, path.slice(slash + 1), path)
-  }
-
-  /** Removes what an earlier attempt left. */
-  async removeTemporary(): Promise<void> {
-    await unlink(this.#temporary).catch((error: unknown) => {
-      if (codeOf(error) !== 'ENOENT') throw error
-    })
-  }
-
-  /** What is here now; null for nothing. */
-  async look({ before, after }: PathStep): Promise<Found | null> {
-    const stats = await this.#stats()
-    if (stats === null) return null
-    const nothing = { stats, entry: null, content: NOTHING }
-    if (stats.isSymbolicLink()) {
-      const content = await readlink(this.at, { encoding: 'buffer' }).catch((error: unknown) => {
-        throw codeOf(error) === 'EINVAL' ? overtaken() : error
-      })
-      return { stats, entry: entryOf('link', 0o777, content), content }
-    }
-    if (!stats.isFile() || ![before?.size, after?.size].includes(stats.size)) return nothing
-    await using handle = await open(this.at, READ_FLAGS)
-    const opened = await handle.stat()
-    if (!isSameStats(stats, opened)) return nothing
-    const content = await readWhole(handle, stats.size)
-    return { stats, entry: entryOf('file', stats.mode & 0o777, content), content }
-  }
-
-  async #stats(): Promise<Stats | null> {
-    return await lstat(this.at).catch((error: unknown) => {
-      if (codeOf(error) === 'ENOENT') return null
-      throw error
-    })
-  }
-
-  /** False when it was changed since it was looked at. */
-  async isStill(stats: Stats): Promise<boolean> {
-    return isSameStats(stats, await lstat(this.at))
-  }
-
-  /** Makes what is not there; false when somebody else has made it meanwhile. */
-  async create(entry: TreeEntry, content: Uint8Array): Promise<boolean> {
-    if (entry.kind === 'link') {
-      await symlink(Buffer.from(content), this.at)
-      return true
-    }
-    return await this.#throughTemporary(entry, content, async () => {
-      try {
-        // Other than renaming, this does not replace anything.
-        await link(this.#temporary, this.at)
-        await unlink(this.#temporary)
-      } catch (error) {
-        if (!NO_LINKS.has(codeOf(error) ?? '')) throw error
-        if ((await this.#stats()) !== null) return false
-        await rename(this.#temporary, this.at)
-      }
-      return true
-    })
-  }
-
-  /** Replaces what was looked at; false when somebody else has changed it meanwhile. */
-  async replace(stats: Stats, entry: TreeEntry, content: Uint8Array): Promise<boolean> {
-    return await this.#throughTemporary(entry, content, async () => {
-      if (!(await this.isStill(stats))) return false
-      await rename(this.#temporary, this.at)
-      return true
-    })
-  }
-
-  async #throughTemporary(
-    { kind, mode }: TreeEntry,
-    content: Uint8Array,
-    place: () => Promise<boolean>,
-  ): Promise<boolean> {
-    let isPlaced = false
-    try {
-      if (kind === 'link') await symlink(Buffer.from(content), this.#temporary)
-      else {
-        await using handle = await open(this.#temporary, CREATE_FLAGS, 0o600)
-        await handle.writeFile(content)
-        await handle.chmod(mode)
-        await handle.datasync()
-      }
-      isPlaced = await place()
-    } finally {
-      if (!isPlaced) await unlink(this.#temporary).catch(() => undefined)
-    }
-    return isPlaced
-  }
-}
-
-function entryOf(kind: TreeEntry['kind'], mode: number, content: Uint8Array): TreeEntry {
-  return { kind, mode, sha256: hash('sha256', content), size: content.length }
-}
-
-/** The first `size` bytes; fewer when the file has become shorter. */
-async function readWhole(handle: FileHandle, size: number): Promise<Uint8Array> {
-  const buffer = Buffer.allocUnsafe(size)
-  for (let length = 0; length < size; ) {
-    const { bytesRead } = await handle.read(buffer, length, size - length, length)
-    if (bytesRead === 0) return buffer.subarray(0, length)
-    length += bytesRead
-  }
-  return buffer
-}
-
-/** A path whose names need not be UTF-8. */
-function bytePath(path: string): string | Buffer {
-  return /\p{Surrogate}/u.test(path) ? bytesOfName(path) : path
-}
-
-/** The folders that lead to the one in use, held open. Steps by path use most of them again. */
-class FolderChain implements AsyncDisposable {
+/** See the comment of this file. */
+class FolderChange {
   readonly #confinement: Confinement
-  /** From the top; the names of those below. */
-  readonly #folders: OpenFolder[]
-  readonly #names: string[] = []
-  /** Those of them in which names changed. */
-  readonly #changed: Set<OpenFolder> = new Set()
+  readonly #folder: string
+  readonly #contentOf: ContentOf
+  readonly #key: string
+  readonly #again: boolean
+  readonly #steps: readonly PathStep[]
+  /** Steps that leave nothing at their path, the others, and those of them that add a path. */
+  readonly #going: readonly PathStep[]
+  readonly #coming: readonly PathStep[]
+  readonly #added: ReadonlySet<string>
+  readonly #skipped: Set<string> = new Set()
+  /** What is about to change, and what was found there; null for nothing. */
+  readonly #found: Map<string, Stats | null> = new Map()
+  /** Inodes of what goes: where case is ignored, it is found by the name of what comes as well. */
+  readonly #inodes: Set<number> = new Set()
+  /** How deep the folders are that hold the temporary files. */
+  readonly #depths: Map<string, number> = new Map()
+  /** Paths of folders that have to make room for a file. */
+  readonly #inTheWay: Set<string> = new Set()
+  /** Folders that were made. */
+  readonly #made: Set<string> = new Set()
+  /** Bytes that are still to be written. */
+  #unwritten = 0
 
-  private constructor(confinement: Confinement, top: OpenFolder) {
+  constructor(
+    confinement: Confinement,
+    folder: string,
+    steps: readonly PathStep[],
+    contentOf: ContentOf,
+    { key = randomBytes(16).toString('hex'), again = false }: ApplyOptions,
+  ) {
     this.#confinement = confinement
-    this.#folders = [top]
+    this.#folder = folder
+    this.#contentOf = contentOf
+    this.#key = key
+    this.#again = again
+    this.#steps = sortedByPath([...steps])
+    this.#going = this.#steps.filter(({ after }) => after === null)
+    this.#coming = this.#steps.filter(({ after }) => after !== null)
+    this.#added = new Set(this.#coming.flatMap((it) => (it.before === null ? [it.path] : [])))
   }
 
-  static async open(confinement: Confinement): Promise<FolderChain> {
-    return new FolderChain(confinement, await confinement.openFolder(confinement.root))
-  }
-
-  /** False for paths that no run may use. */
-  mayEnter(path: string): boolean {
-    const names = path.split('/')
-    const isName = (name: string): boolean =>
-      name !== '' && name !== '.' && name !== '..' && !name.includes('\0')
-    return names.every(isName) && this.#confinement.holds(join(this.#confinement.root, path))
-  }
-
-  /** The folder in use now has other names than before. */
-  changed(): void {
-    this.#changed.add(this.#folders.at(-1)!)
-  }
-
-  /**
-   * Opens a folder by its relative path. Null when it does not exist and is not made.
-   *
-   * @throws an error with a code of `OVERTAKEN` when something else is there.
-   */
-  async at(path: string, make: boolean): Promise<OpenFolder | null> {
-    const names = path === '' ? [] : path.split('/')
-    let same = 0
-    while (same < names.length && names[same] === this.#names[same]) same += 1
-    while (this.#names.length > same) await this.#leave()
-    // Somebody may have moved one of them away meanwhile, even out of the workspace.
-    while (this.#names.length > 0 && !(await this.#isInPlace())) await this.#leave()
-    same = this.#names.length
-    for (const name of names.slice(same)) {
-      const folder = await this.#enter(name, make)
-      if (folder === null) return null
-      this.#folders.push(folder)
-      this.#names.push(name)
-      if (isRepositoryAt(folder)) throw overtaken()
-    }
-    return this.#folders.at(-1)!
-  }
-
-  async #isInPlace(): Promise<boolean> {
-    const { path, real } = this.#folders.at(-1)!
-    return !HAS_PROC || (await readlink(path, { encoding: 'buffer' })).equals(bytesOfName(real))
-  }
-
-  async #enter(name: string, make: boolean): Promise<OpenFolder | null> {
-    const above = this.#folders.at(-1)!
-    const at = bytePath(above.entry(name))
-    const real = join(above.real, name)
+  async run(): Promise<AppliedSteps> {
+    let isPhaseTwo = this.#again
     try {
-      return new OpenFolder(await open(at, FOLDER_FLAGS), real)
+      await this.#stage()
+      isPhaseTwo = true
+      await this.#each(this.#going, (folders, step) => this.#remove(folders, step))
+      const inTheWay = this.#coming.filter(({ path }) => this.#inTheWay.has(path))
+      await this.#each(inTheWay, (folders, { path }) => this.#vacate(folders, path))
+      await this.#each(this.#coming, (folders, step) => this.#place(folders, step))
     } catch (error) {
-      if (!make && ['ENOENT', 'ENOTDIR', 'ELOOP'].includes(codeOf(error)!)) return null
-      if (codeOf(error) !== 'ENOENT') throw error
+      const room = lacksRoom(error) ? await this.#noRoom(error) : error
+      await half(() => (isPhaseTwo ? this.#undo() : this.#sweep()))
+      throw room
     }
-    this.#changed.add(above)
-    // Another lane may have made it meanwhile.
-    await mkdir(at).catch((error: unknown) => {
-      if (codeOf(error) !== 'EEXIST') throw error
+    await half(async () => {
+      await this.#sweep()
+      await this.#removeEmptied()
     })
-    return new OpenFolder(await open(at, FOLDER_FLAGS), real)
+    const done = this.#steps.map(({ path }) => path).filter((path) => !this.#skipped.has(path))
+    return { done, skipped: [...this.#skipped].sort(comparePaths) }
   }
 
-  async #leave(): Promise<void> {
-    this.#names.pop()
-    await using folder = this.#folders.pop()!
-    if (!this.#changed.delete(folder)) return
+  async findInTheWay(): Promise<readonly string[]> {
+    await using folders = await FolderChain.open(this.#confinement)
+    const going = new Set(this.#going.map(({ path }) => path))
+    const found: string[] = []
+    for (const path of this.#added) {
+      await unlessOvertaken(path, async () => {
+        if (!folders.mayEnter(path) || (await folders.at(path)) === null) return true
+        return found.push(...(await this.#inFolder(folders, path, going))) > 0
+      })
+    }
+    return found
+  }
+
+  /** Does work for steps that are not skipped yet. */
+  async #each(steps: readonly PathStep[], work: StepWork): Promise<void> {
+    await inLanes(this.#confinement, steps, async (folders, step) => {
+      const { path } = step
+      if (this.#skipped.has(path)) return
+      const isDone =
+        folders.mayEnter(path) && (await unlessOvertaken(path, () => work(folders, step)))
+      if (!isDone) this.#skipped.add(path)
+    })
+  }
+
+  // Phase one.
+
+  async #stage(): Promise<void> {
+    if (this.#again) await this.#sweep('new')
+    for (const { after } of this.#coming) this.#unwritten += after!.size
+    await this.#each(this.#going, async (folders, step) => {
+      const at = await placeOf(folders, step.path)
+      const found = await look(at, step)
+      // A folder is no file: what it holds has paths of its own.
+      if (found === null || found.stats.isDirectory()) return true
+      if (found.entry === null || !isSameEntry(found.entry, step.before)) return false
+      this.#found.set(step.path, found.stats)
+      this.#inodes.add(found.stats.ino)
+      return true
+    })
+    const going = new Set(this.#going.map(({ path }) => path))
+    for (const path of this.#skipped) going.delete(path)
+    await this.#each(this.#coming, (folders, step) => this.#stageNew(folders, step, going))
+  }
+
+  async #stageNew(
+    folders: FolderChain,
+    step: PathStep,
+    going: ReadonlySet<string>,
+  ): Promise<boolean> {
+    const { path, before } = step
+    const after = step.after!
+    const at = await placeOf(folders, path)
+    // What shall be replaced has a folder, unless another program has removed it.
+    if (at === null && before !== null) return false
+    if (at !== null && before !== null) await linkTo(at, this.#second(folders, path))
+    const found = await look(at, step)
+    const isFree = found === null || (before === null && this.#inodes.has(found.stats.ino))
+    const entry = isFree ? null : found.entry
+    if (entry !== null && isSameEntry(entry, after)) {
+      this.#unwritten -= after.size
+      return true
+    }
+    if (isFree && before !== null) {
+      // A call that was cut off may have come as far as that.
+      if (!this.#again || (await statOrNull(this.#second(folders, path))) === null) return false
+    } else if (!isFree && before === null) {
+      if (!found.stats.isDirectory()) return false
+      if ((await this.#inFolder(folders, path, going)).length > 0) return false
+      this.#inTheWay.add(path)
+    } else if (!isFree && (entry === null || !isSameEntry(entry, before))) return false
+    const isKnown = entry?.sha256 === after.sha256 && entry.kind === after.kind
+    const content = isKnown ? found!.content : await this.#contentOf(after)
+    // That may have taken long: is its folder still where it was?
+    if (((await placeOf(folders, path)) === null) !== (at === null)) return false
+    await writeNew(folders.entry(this.#name('new', path)), after, content, found?.stats ?? null)
+    this.#unwritten -= after.size
+    this.#depths.set(path, folders.depth)
+    this.#found.set(path, isFree ? null : found.stats)
+    return true
+  }
+
+  /** Paths of what a folder holds besides folders and what is about to go. */
+  async #inFolder(
+    folders: FolderChain,
+    path: string,
+    going: ReadonlySet<string> = new Set(),
+  ): Promise<readonly string[]> {
+    const found = await below(folders, path, MAX_FOLDERS)
+    return found?.others.filter((other) => !going.has(other)) ?? [path]
+  }
+
+  async #noRoom(error: unknown): Promise<NoRoomError> {
+    const { bavail, bsize } = await statfs(this.#folder).catch(() => ({ bavail: 0, bsize: 0 }))
+    // A quota may leave less than the disk has.
+    const free = bavail * bsize < this.#unwritten ? bavail * bsize : 0
+    return new NoRoomError((error as Error).message, this.#unwritten - free, { cause: error })
+  }
+
+  // Phase two.
+
+  /** Gives a file that goes its second name. */
+  async #remove(folders: FolderChain, step: PathStep): Promise<boolean> {
+    const stats = this.#found.get(step.path)
+    const at = stats == null ? null : await placeOf(folders, step.path)
+    if (at === null) return true
+    if (!(await isStill(at, step, stats!))) return false
+    const second = this.#second(folders, step.path)
+    folders.changed(this.#secondDepth(step.path))
+    await rename(at, second)
+    if (isSameFile(stats!, await lstat(second))) return true
+    await moveInto(second, at)
+    return false
+  }
+
+  /** Gives a folder that holds nothing but empty folders another name. */
+  async #vacate(folders: FolderChain, path: string): Promise<boolean> {
+    if ((await this.#inFolder(folders, path)).length > 0) return false
+    const at = (await placeOf(folders, path))!
+    const second = this.#second(folders, path)
+    folders.changed()
     try {
-      await using handle = await open(folder.self, constants.O_RDONLY | constants.O_DIRECTORY)
-      await handle.sync()
+      await rename(at, second)
     } catch (error) {
-      throwIfExhausted(error)
-      // It cannot be read, or its file system cannot do that.
+      // An overlay cannot rename folders of a lower layer, nor can a mount point be renamed.
+      if (!['EXDEV', 'EBUSY'].includes(codeOf(error) ?? '')) throw error
+      await removeFolders(folders, path)
+      return (await statOrNull(at)) === null
+    }
+    const above = path.slice(0, path.lastIndexOf('/') + 1)
+    const found = await this.#inFolder(folders, `${above}${this.#name('old', path)}`)
+    if (found.length === 0) return true
+    await placeOf(folders, path)
+    await rename(second, at)
+    return false
+  }
+
+  async #place(folders: FolderChain, step: PathStep): Promise<boolean> {
+    const { path } = step
+    const stats = this.#found.get(path)
+    if (stats === undefined) return true
+    const depth = this.#depths.get(path)!
+    const isNew = depth < foldersAbove(path).length
+    const at = await placeOf(folders, path, isNew ? (made) => this.#made.add(made) : undefined)
+    if (at === null) return false
+    const from = folders.entry(this.#name('new', path), depth)
+    folders.changed(depth)
+    if (stats === null || stats.isDirectory()) return await moveInto(from, at)
+    const second = this.#second(folders, path)
+    const isLinked = (await statOrNull(second)) !== null
+    if (!(await isStill(at, step, stats))) return false
+    if (isLinked) await rename(from, at)
+    else {
+      await rename(at, second)
+      if (!(await moveInto(from, at))) return false
+    }
+    if (isSameFile(stats, await lstat(second))) return true
+    // It was written to in this moment.
+    await rename(second, at)
+    return false
+  }
+
+  // The end, and the way back.
+
+  /** Undoes as much as can be undone. @throws the first reason why something could not. */
+  async #undo(): Promise<void> {
+    const problems: unknown[] = []
+    const each = async (steps: readonly PathStep[], work: StepWork): Promise<void> => {
+      await inLanes(this.#confinement, steps, async (folders, step) => {
+        try {
+          await unlessOvertaken(step.path, () => work(folders, step))
+        } catch (error) {
+          problems.push(error)
+        }
+      }).catch((error: unknown) => problems.push(error))
+    }
+    await each(this.#coming, (folders, step) => this.#unplace(folders, step))
+    const made = [...this.#made].sort(comparePaths).reverse()
+    const ofFolders = made.map((path) => ({ path, before: null, after: null }))
+    await each(ofFolders, async (folders, { path }) => {
+      await removeFolder(folders, path)
+      return true
+    })
+    await each(this.#steps, (folders, step) => this.#putBack(folders, step))
+    if (problems.length > 0) throw problems[0]
+    await this.#sweep()
+  }
+
+  /** Takes away what was placed; gives what was replaced its path again. */
+  async #unplace(folders: FolderChain, step: PathStep): Promise<boolean> {
+    const { path, before } = step
+    const isOurs = this.#again || (this.#found.has(path) && !this.#skipped.has(path))
+    const at = isOurs && folders.mayEnter(path) ? await placeOf(folders, path) : null
+    const found = await look(at, step)
+    if (at === null || found === null) return true
+    const second = this.#second(folders, path)
+    const kept = before === null ? null : await statOrNull(second)
+    const isNew = found.entry !== null && isSameEntry(found.entry, step.after)
+    if (!isNew || kept?.ino === found.stats.ino) return true
+    folders.changed()
+    if (before === null) await unlink(at)
+    else if (kept !== null) await rename(second, at)
+    else if (this.#key === '') throw new Error(`the old content of ${path} is gone`)
+    return true
+  }
+
+  /** Gives what has a second name its path again, unless something is there. */
+  async #putBack(folders: FolderChain, { path, before }: PathStep): Promise<boolean> {
+    if (!folders.mayEnter(path)) return true
+    const depth = this.#secondDepth(path)
+    if ((await folders.at(foldersAbove(path)[depth - 1] ?? '')) === null) return true
+    const name = this.#name('old', path)
+    const kept = await statOrNull(folders.entry(name))
+    // What was added can have replaced a folder only.
+    if (kept === null || kept.isDirectory() !== (before === null)) return true
+    const at = (await placeOf(folders, path, () => undefined))!
+    // A folder that was made in its place goes.
+    if ((await statOrNull(at))?.isDirectory() === true) await removeFolders(folders, path)
+    await placeOf(folders, path)
+    folders.changed(depth)
+    return await moveInto(folders.entry(name, depth), at)
+  }
+
+  /** Removes temporary files and second names, or only those of new contents. */
+  async #sweep(only?: 'new'): Promise<void> {
+    const own = new Set(this.#coming.map(({ path }) => this.#name('new', path)))
+    if (only === undefined) for (const { path } of this.#steps) own.add(this.#name('old', path))
+    await using folders = await FolderChain.open(this.#confinement)
+    // Another program may have moved their folder.
+    const isMoved = only === undefined && this.#skipped.size > 0
+    const all = isMoved ? ((await below(folders, '', Infinity))?.folders ?? []) : []
+    const above = this.#steps.flatMap(({ path }) => foldersAbove(path))
+    for (const path of [...new Set(['', ...above, ...all])].sort(comparePaths)) {
+      if (path !== '' && !folders.mayEnter(path)) continue
+      await unlessOvertaken(path, async () => {
+        const folder = await folders.at(path)
+        if (folder === null) return true
+        const entries = await readdir(folder.self, { withFileTypes: true })
+        for (const { name } of entries) {
+          if (own.has(name)) await removeOwn(folders, path === '' ? name : `${path}/${name}`)
+        }
+        return true
+      })
     }
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    while (this.#folders.length > 0) await this.#leave()
+  /** Removes the folders that have become empty, and are not needed. */
+  async #removeEmptied(): Promise<void> {
+    const emptied = new Set(this.#going.flatMap(({ path }) => foldersAbove(path)))
+    for (const { path } of this.#coming) {
+      emptied.delete(path)
+      for (const above of foldersAbove(path)) emptied.delete(above)
+    }
+    if (emptied.size === 0) return
+    await using folders = await FolderChain.open(this.#confinement)
+    for (const path of [...emptied].sort(comparePaths).reverse()) await removeFolder(folders, path)
+    await folders.sync()
+  }
+
+  // Names of temporary files.
+
+  /** How deep the folder is that has the second name of a path: none that must go itself. */
+  #secondDepth(path: string): number {
+    const above = foldersAbove(path)
+    const inTheWay = above.findIndex((it) => this.#added.has(it))
+    return inTheWay < 0 ? above.length : inTheWay
+  }
+
+  /** The second name of a path whose folder is in use. */
+  #second(folders: FolderChain, path: string): At {
+    return folders.entry(this.#name('old', path), this.#secondDepth(path))
+  }
+
+  #name(kind: 'new' | 'old', path: string): string {
+    // Earlier versions had no key, and only names for new contents.
+    const text = this.#key === '' && kind === 'new' ? '' : `${this.#key} ${kind} `
+    const bytes = Buffer.concat([Buffer.from(text), bytesOfName(path)])
+    return `.runwright-${hash('sha256', bytes).slice(0, 16)}.tmp`
   }
 }
 
-/** For what is in the way: a repository, or what was a link just now. */
-function overtaken(): Error {
-  return Object.assign(new Error('something else is in the way'), { code: 'ENOTDIR' })
+/** Folders that are looked at in one that has to make room. */
+const MAX_FOLDERS = 1_000
+
+/** Does work after which all is as before, or as wanted. @throws {@link HalfAppliedError} */
+async function half(work: () => Promise<void>): Promise<void> {
+  try {
+    await work()
+  } catch (error) {
+    throw new HalfAppliedError((error as Error).message, { cause: error })
+  }
+}
+
+/** True if what is at a path is what was looked at. */
+async function isStill(at: At, step: PathStep, stats: Stats): Promise<boolean> {
+  const now = await lstat(at)
+  if (isSameStats(stats, now) || !isSameFile(stats, now)) return isSameFile(stats, now)
+  // Its time changes also when another name of it goes.
+  const found = await look(at, step)
+  return found?.entry != null && isSameEntry(found.entry, step.before)
+}
+
+async function removeOwn(folders: FolderChain, path: string): Promise<void> {
+  const at = (await placeOf(folders, path))!
+  if ((await lstat(at)).isDirectory()) await removeFolders(folders, path)
+  else await unlink(at)
+}
+
+/** Removes a folder with the empty folders in it. */
+async function removeFolders(folders: FolderChain, path: string): Promise<void> {
+  const found = await below(folders, path, MAX_FOLDERS)
+  for (const at of found?.folders.toReversed() ?? []) await removeFolder(folders, at)
+}
+
+/** The folders in a folder, itself included, and what else they hold; null for too many. */
+async function below(
+  folders: FolderChain,
+  path: string,
+  most: number,
+): Promise<{ readonly folders: readonly string[]; readonly others: readonly string[] } | null> {
+  const [found, others]: [string[], string[]] = [[path], []]
+  for (const at of found) {
+    if (found.length > most) return null
+    const isOpen = await unlessOvertaken(at, async () => {
+      const folder = at === '' || folders.mayEnter(at) ? await folders.at(at) : null
+      if (folder === null) return false
+      for (const entry of await readdir(folder.self, { encoding: 'buffer', withFileTypes: true })) {
+        const name = nameOfBytes(entry.name)
+        const isUsable = entry.isDirectory() && !isPassedOver(name)
+        ;(isUsable ? found : others).push(at === '' ? name : `${at}/${name}`)
+      }
+      return true
+    })
+    // What must not be entered is not named.
+    if (!isOpen) others.push(path)
+  }
+  return { folders: found, others }
 }

@@ -419,7 +419,7 @@ function exists(path: string): boolean {
 }
 
 /** `lstat` of a path; null when it does not exist. */
-export async function statOrNull(path: string): Promise<Stats | null> {
+export async function statOrNull(path: string | Buffer): Promise<Stats | null> {
   try {
     return await lstat(path)
   } catch (error) {

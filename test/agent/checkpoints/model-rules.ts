@@ -113,8 +113,9 @@ export function editsBetween(random: Random, before: Model, after: Model): Edit[
     const value = before.get(path)!
     const to = paths.find((other) => after.get(other) === value && !before.has(other))
     const isApart = to !== undefined && !gone.some((it) => to.startsWith(`${it}/`))
-    if (isApart && !path.startsWith(`${to}/`) && !moved.has(value)) moved.set(value, to)
-    if (moved.get(value) === to && to !== undefined) edits.push({ do: 'move', path, to })
+    const isMoved = isApart && !path.startsWith(`${to}/`) && !moved.has(value)
+    if (isMoved) moved.set(value, to)
+    if (isMoved) edits.push({ do: 'move', path, to })
     else edits.push({ do: 'remove', path })
     const slash = path.lastIndexOf('/')
     if (slash > 0 && random.chance(0.5)) {

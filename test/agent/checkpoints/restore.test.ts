@@ -100,7 +100,7 @@ test('content that a checkpoint could not store is overwritten only by force', a
   const log = { offer: () => Promise.resolve() } as unknown as LogWriter
   const restore = (force: boolean): Promise<RestoreResult> =>
     restoreFolder(operations, objects, log, signal, folder, {
-      checkpointId, newest, reason: 'restore', force, by: null,
+      checkpointId, paths: null, newest, reason: 'restore', force, by: null,
     })
   await assert.rejects(restore(false), { problem: 'not_kept', paths: ['a'] })
   assert.deepEqual((await restore(true)).paths, ['a'])

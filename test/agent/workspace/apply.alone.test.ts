@@ -88,7 +88,7 @@ test('what somebody does while content is read is not lost, and not followed out
     ['new 2', (disk) => {
       renameSync(join(disk.folder, 'a'), join(disk.folder, 'b'))
       symlinkSync('b', join(disk.folder, 'a'))
-    }, filesOf({ a: link('b'), 'b/new': file('new'), 'b/old': file('old'), 'b/z': file('old') }), ['a/old', 'a/z']],
+    }, filesOf({ a: link('b'), 'b/old': file('old'), 'b/z': file('old') }), ['a/new', 'a/old', 'a/z']],
   ]
   for (const [during, trick, expected, skipped] of tricks) {
     using disk = new Disk(before)
@@ -163,8 +163,7 @@ test('a step that fails ends the others before it is thrown', async () => {
   assert.equal(isOver, false)
   for (const release of held) release()
   await assert.rejects(applied, gone)
-  const written = readdirSync(join(disk.folder, 'a/b'))
-  assert.ok(written.length <= 3 && written.every((name) => /^f\d+$/.test(name)), `${written}`)
+  assert.deepEqual(readdirSync(disk.folder), [])
 })
 
 test('a file is on the disk before it gets its name, and its folder before the end', async () => {
@@ -175,8 +174,9 @@ test('a file is on the disk before it gets its name, and its folder before the e
   const work = () => applySteps(disk.folder, steps(before, after), contentsOf(after))
   await killedAt(Infinity, work, (name) => changes.push(name))
   assert.deepEqual(changes.filter((name) => !['chmod', 'open'].includes(name)), [
-    'unlink', 'unlink', 'sync',
-    'unlink', 'writeFile', 'datasync', 'rename',
-    'unlink', 'writeFile', 'datasync', 'link', 'unlink', 'sync',
+    'link', 'writeFile', 'datasync', 'writeFile', 'datasync',
+    'rename', 'sync',
+    'rename', 'link', 'unlink', 'sync',
+    'unlink', 'unlink',
   ])
 })

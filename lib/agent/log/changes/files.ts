@@ -29,7 +29,9 @@ export const FILES: Changes<
   },
   files_changing: {
     version: 2,
-    newerVersion: ({ payload }) => versionOfOperation(payload.operation),
+    // They would restore all files.
+    newerVersion: ({ payload: { operation }, private: { paths = null } = {} }) =>
+      operation === 'restore' && paths !== null ? 4 : versionOfOperation(operation),
     followsEnd: true,
     head(head, { payload }) {
       head.operation = payload.operation_id

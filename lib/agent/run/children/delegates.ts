@@ -208,7 +208,8 @@ export class Delegates implements StartsRuns {
       const ours = await readTree(operations.objects, after)
       const plan = await operations.planMerge(base, { ours, theirs })
       const { conflicts } = plan
-      const rest = { paths: null, force: false, by: null, merge: { runId, base, conflicts } }
+      const merge = { runId, base, conflicts }
+      const rest = { paths: null, force: false, by: null, waits: true, merge }
       const operation = { operation: 'merge', after, ...rest } as const
       assertWanted()
       await operations.change(log, lost, stored, operation, captured, plan, (drafts) =>
