@@ -181,6 +181,7 @@ export interface RunServiceErrorFacts {
   readonly errors?: readonly FieldError[]
   readonly paths?: readonly string[]
   readonly quota?: QuotaUse | null
+  readonly files?: FailedChange | null
   readonly retryAfterMs?: number | null
   readonly requestId?: string | null
 }
@@ -200,6 +201,8 @@ export class RunServiceError extends Error {
   readonly paths: readonly string[]
   /** The limit that the tenant exceeds; null when it is none. */
   readonly quota: QuotaUse | null
+  /** What a restore or an apply that failed has changed; null for other calls. */
+  readonly files: FailedChange | null
   /** The Retry-After of the response, in milliseconds; null without one. */
   readonly retryAfterMs: number | null
   /** The X-Request-Id of the response, by which the service's log has it; null without one. */
@@ -212,12 +215,14 @@ export class RunServiceError extends Error {
     facts: RunServiceErrorFacts = {},
   ) {
     super(detail)
-    const { errors = [], paths = [], quota = null, retryAfterMs = null, requestId = null } = facts
+    const { errors = [], paths = [], quota = null, files = null } = facts
+    const { retryAfterMs = null, requestId = null } = facts
     this.status = status
     this.code = code
     this.errors = errors
     this.paths = paths
     this.quota = quota
+    this.files = files
     this.retryAfterMs = retryAfterMs
     this.requestId = requestId
   }

@@ -40,6 +40,7 @@ export type {
   Problem,
   ProblemCode,
   ProblemOptions,
+  FailedChange,
   QuotaUse,
   RunServiceErrorFacts,
 } from './errors.js'

@@ -31,8 +31,8 @@ export function errorOf({ status, type, retryAfter, requestId, content }: Answer
       `the response is ${status} without problem details; check that baseUrl leads to the service`
     return new RunServiceError(status, 'unexpected_answer', detail, { retryAfterMs, requestId })
   }
-  const { code, detail, errors = [], paths = [], quota = null } = problem
-  const facts = { errors, paths, quota, retryAfterMs, requestId }
+  const { code, detail, errors = [], paths = [], quota = null, files = null } = problem
+  const facts = { errors, paths, quota, files, retryAfterMs, requestId }
   return new RunServiceError(status, code, detail, facts)
 }
 

@@ -393,9 +393,21 @@ export const PROBLEM: JsonSchema = record(
       }),
       description: 'the limit that the tenant exceeds',
     },
+    files: {
+      ...record({
+        changed: {
+          type: 'string',
+          enum: ['nothing', 'some'],
+          description: '`some`: that is tried again until all files are changed, or none',
+        },
+        checkpoint_id: orNull(text, 'the checkpoint that was made before'),
+        missing_bytes: orNull(count, 'bytes that are missing on the disk; null: not known'),
+      }),
+      description: 'what a restore or an apply that failed has changed',
+    },
     request_id: { ...text, description: 'the X-Request-Id of the response' },
   },
-  ['errors', 'paths', 'quota', 'request_id'],
+  ['errors', 'paths', 'quota', 'files', 'request_id'],
 )
 
 /**

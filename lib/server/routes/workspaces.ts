@@ -121,7 +121,7 @@ function restore({ engine, config }: ServiceContext): RouteDefinition {
       description: 'While the run waits at a gate, or after its end.',
       body: { schema: RESTORE_SCHEMA },
       answers: { 200: { description: 'restored', schema: RESTORE_RESULT } },
-      problems: [404, 409, 410, 501],
+      problems: [404, 409, 410, 501, 503, 507],
     },
     handle: async (call) => {
       const request = await readRequest(call, config)
@@ -140,7 +140,7 @@ function apply({ engine, config }: ServiceContext): RouteDefinition {
       description: 'Three-way for each file. Without `force`, a conflict writes nothing.',
       body: { schema: APPLY_SCHEMA, optional: true },
       answers: { 200: { description: 'applied', schema: APPLY_RESULT } },
-      problems: [404, 409, 410, 501],
+      problems: [404, 409, 410, 501, 503, 507],
     },
     handle: async (call) => {
       const request = await readRequest(call, config)

@@ -2,7 +2,7 @@
  * Faults of the disk that last, at any call of a restore, of an apply and of a merge: afterwards
  * the folder is as before or as wanted, or the operation is still open and is finished later.
  *
- * `RUNWRIGHT_FAULTS_FIRST` and `RUNWRIGHT_FAULTS` are the first seed, and how many (1 and 60).
+ * `RUNWRIGHT_FAULTS_FIRST` and `RUNWRIGHT_FAULTS` are the first seed, and how many (1 and 10).
  */
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
@@ -17,7 +17,7 @@ import {
 import { World } from '../../helpers/world.js'
 import { editsBetween, NAMES, perform } from './model-rules.js'
 
-const SEEDS = Number(process.env['RUNWRIGHT_FAULTS'] ?? 60)
+const SEEDS = Number(process.env['RUNWRIGHT_FAULTS'] ?? 10)
 const FIRST = Number(process.env['RUNWRIGHT_FAULTS_FIRST'] ?? 1)
 /** Faults in one world: making the world takes longer than they do. */
 const PER_WORLD = 40

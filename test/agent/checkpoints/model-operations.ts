@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { JsonObject } from 'runwright/agent'
+import type { JsonObject, WorkspaceChangedError } from 'runwright/agent'
 import { ObjectUse } from '../../../lib/agent/checkpoints/object-use.js'
 import { Reclaimer } from '../../../lib/agent/checkpoints/reclaim.js'
 import { comparePaths } from '../../../lib/agent/workspace/net-changes.js'
@@ -66,7 +66,7 @@ export class Operations extends Runs {
     }
     if (place === this.original && this.isBusy(run)) return
     const now = place.now!
-    const { steps, done } = expectedRestore(now, target.model)
+    const { steps, done, inTheWay } = expectedRestore(now, target.model)
     this.tell({ ofOriginal, isolated: run.isolated, force, steps: steps.length })
     const last = this.newest(run, ofOriginal)
     const foreign = steps.filter((path) => !same(now, last, path))
@@ -88,6 +88,7 @@ export class Operations extends Runs {
       )
       return
     }
+    if (inTheWay.length > 0) return await this.#refused(run, course, inTheWay)
     assert.equal(course.error, null, `${this.context}: ${String(course.error)}`)
     if (course.died && (await this.#operations(run)) === begun) {
       return await this.#undone(run, now, ofOriginal)
@@ -104,6 +105,19 @@ export class Operations extends Runs {
     const undo = run.checkpoints.findLast(({ id }) => id === checkpoint_id)
     this.same(undo!.model, visible(now), 'undo')
     await this.#undo(run, place, { ofOriginal, now, after, done }, checkpoint_id, target)
+  }
+
+  /** Unstored files are in the way: nothing is changed. */
+  async #refused<T>(
+    run: KnownRun,
+    { died, error }: Course<T>,
+    inTheWay: readonly string[],
+  ): Promise<void> {
+    if (died) return await this.#undone(run, run.place.now!, false)
+    const { code, problem, paths } = error as WorkspaceChangedError
+    assert.deepEqual([code, problem], ['ERR_AGENT_WORKSPACE_CHANGED', 'in_the_way'], this.context)
+    assert.deepEqual([...paths].sort(comparePaths), inTheWay, this.context)
+    this.count('refused')
   }
 
   /** Undo, and undo of undo. */

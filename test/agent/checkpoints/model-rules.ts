@@ -166,13 +166,17 @@ function write(at: Buffer, { content, mode, link }: ModelFile, sly: boolean): vo
   if (keeps) utimesSync(at, old.atime, old.mtime)
 }
 
-/** What a restore does: the steps, and those among them that nothing can do. */
-export function expectedRestore(now: Model, target: Model): { steps: string[]; done: string[] } {
+/** What a restore does: the steps, those that are possible, and what is in the way of others. */
+export function expectedRestore(
+  now: Model,
+  target: Model,
+): { steps: string[]; done: string[]; inTheWay: string[] } {
   const steps = differing(visible(now), target)
   const hidden = [...now.keys()].filter(isHidden)
-  const isBlocked = (path: string): boolean =>
-    target.has(path) && hidden.some((other) => other.startsWith(`${path}/`))
-  return { steps, done: steps.filter((path) => !isBlocked(path)) }
+  const blocking = (path: string): string[] =>
+    target.has(path) ? hidden.filter((other) => other.startsWith(`${path}/`)) : []
+  const done = steps.filter((path) => blocking(path).length === 0)
+  return { steps, done, inTheWay: steps.flatMap(blocking).sort(comparePaths) }
 }
 
 /** The folder after these paths got the values of a target. */
