@@ -5,6 +5,8 @@ import {
   CursorError,
   CwdBusyError,
   EngineClosedError,
+  ExhaustedError,
+  FileOperationError,
   ForeignFolderError,
   GoalError,
   IdempotencyError,
@@ -58,6 +60,12 @@ for (const { error, status, code, pointers = [] } of [
   { error: new RunStateError('no_changes', 'm'), status: 409, code: 'no_changes' },
   { error: new RunStateError('too_many_messages', 'm'), status: 429, code: 'too_many_messages' },
   { error: new WorkspaceChangedError('changed', ['a']), status: 409, code: 'workspace_changed' },
+  { error: new WorkspaceChangedError('in_the_way', ['a']), status: 409, code: 'files_in_the_way' },
+  { error: new FileOperationError('no_room', 'm'), status: 507, code: 'no_room' },
+  { error: new FileOperationError('fault', 'm'), status: 503, code: 'machine_fault' },
+  { error: new FileOperationError('refused', 'm'), status: 409, code: 'files_refused' },
+  { error: new FileOperationError('unfinished', 'm'), status: 503, code: 'files_unfinished' },
+  { error: new ExhaustedError('m'), status: 503, code: 'machine_fault' },
   { error: new WorkspaceChangedError('conflict', ['a']), status: 409, code: 'apply_conflict' },
   { error: new WorkspaceTooLargeError('/a', 9), status: 422, code: 'workspace_too_large' },
   { error: new CheckpointError('unknown', 'm'), status: 404, code: 'checkpoint_not_found' },
@@ -156,4 +164,14 @@ test('a throwing log does not delay the response', async () => {
     },
   })
   assert.equal((await opened.call('GET', '/api/runs')).status, 500)
+})
+
+test('a restore that fails tells what was changed, and when to try again', () => {
+  const facts = { checkpointId: 'c', missingBytes: 5 }
+  const full = toProblemError(new FileOperationError('no_room', 'm', facts), false)
+  const files = { changed: 'nothing', checkpoint_id: 'c', missing_bytes: 5 }
+  assert.deepEqual([problemOf(full, null).files, full.headers], [files, {}])
+  const half = toProblemError(new FileOperationError('unfinished', 'm'), false)
+  assert.equal(problemOf(half, null).files?.changed, 'some')
+  assert.equal(half.headers['Retry-After'], '5')
 })

@@ -6,9 +6,11 @@
  */
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
-import { RunEngine, type Clock, type EngineOptions, type Tool } from 'runwright/agent'
+import {
+  RunEngine, type Clock, type EngineOptions, type Message, type Tool,
+} from 'runwright/agent'
 import { nextTurn } from '../../../lib/internal/time.js'
-import { testProvider, type Said } from '../../helpers/engine.js'
+import { follow, testProvider, type Said } from '../../helpers/engine.js'
 import { FailingDisk, FAULT_CODES, randomFault, type Fault } from '../../helpers/faults.js'
 import { Random } from '../../helpers/random.js'
 import {
@@ -43,6 +45,7 @@ class Faulty {
   readonly #random: Random
   #engine!: RunEngine
   #runId = ''
+  #delegates = false
   #context = ''
 
   constructor(random: Random, disk: FailingDisk) {
@@ -68,7 +71,7 @@ class Faulty {
         return Promise.resolve({ output: 'done', exitCode: 0 })
       },
     }
-    const answer = testProvider(({ messages }) => said(messages))
+    const answer = testProvider(({ messages }) => said(messages, this.#delegates))
     this.#engine = await this.world.open({
       tools: [edit], clock: FAST, providers: [answer], delegation: { depth: 1, children: 1 },
     } satisfies Partial<EngineOptions>)
@@ -104,15 +107,50 @@ class Faulty {
     else this.#edit(this.world.cwd)
   }
 
+  /** A run brings changes of another one into its folder while the disk fails. */
+  async bring(fault: Fault, by: 'delegate' | 'winner', context: string): Promise<void> {
+    this.#context = context
+    this.#delegates = by === 'delegate'
+    writeModel(this.world.cwd, this.before)
+    await this.#open()
+    const found = readModel(this.world.cwd)
+    let begin: () => void = () => undefined
+    const begun = new Promise<void>((resolve) => (begin = resolve))
+    this.#atIntent((runId) => {
+      this.#runId = runId
+      this.#disk.fail(fault)
+      begin()
+    })
+    const request =
+      by === 'delegate'
+        ? { delegation: { children: 1 } }
+        : { attempts: { count: 1, models: ['test:m'] }, apply: 'on_achieved' }
+    const goal = 'shell: test -e done'
+    const { details } = await this.#engine.create({
+      goal, cwd: this.world.cwd, max_iterations: 1, ...request,
+    })
+    await begun
+    await this.#judge(this.#decided(), found, this.after, true)
+    await follow(this.#engine, details.run_id)
+    const last = readModel(this.world.cwd)
+    const isWhole = isSame(last, this.after) || isSame(last, found)
+    assert.ok(isWhole, `${this.#context}, when it has ended: ${listing(last).join('\n')}`)
+  }
+
+  async #decided(): Promise<null> {
+    while ((await this.#operation()) !== null) await nextTurn()
+    return null
+  }
+
   /** Faults begin when the intent is durable. */
-  #atIntent(then: () => void): void {
+  #atIntent(then: (runId: string) => void): void {
     const { store } = this.world
     const append = store.append.bind(store)
     store.append = async (runId, records) => {
       await append(runId, records)
       if (!records.some(({ kind }) => kind === 'files_changing')) return
       store.append = append
-      then()
+      then(runId)
     }
   }
 
@@ -120,7 +158,12 @@ class Faulty {
     return (await this.world.store.head(this.#runId))?.operation ?? null
   }
 
-  async #judge(settled: Promise<Error | null>, found: Model, wanted: Model): Promise<void> {
+  async #judge(
+    settled: Promise<Error | null>,
+    found: Model,
+    wanted: Model,
+    isRun = false,
+  ): Promise<void> {
     const late = new Promise<'late'>((resolve) => setTimeout(() => resolve('late'), 150))
     const answer = await Promise.race([settled, late])
     const isOpen = (await this.#operation()) !== null
@@ -133,7 +176,7 @@ class Faulty {
     if (!isOpen) {
       assert.notEqual(state, 'half', `${this.#context}: ${listing(now).join('\n')}`)
       const hint = `${this.#context}: ${answer}`
-      if (answer !== 'late') assert.equal(answer === null, state === 'done', hint)
+      if (answer !== 'late' && !isRun) assert.equal(answer === null, state === 'done', hint)
     } else assert.notEqual(answer, null, this.#context)
     await this.#over(settled)
     const last = readModel(this.world.cwd)
@@ -157,29 +200,32 @@ class Faulty {
   }
 }
 
-function said(messages: readonly { readonly role: string }[]): Said {
-  const isNew = messages.at(-1)?.role !== 'tool'
-  return isNew ? { calls: [{ tool: 'edit', args: {} }] } : { text: 'done' }
+/** One call: it edits, or lets a delegate do that. */
+function said(messages: readonly Message[], delegates: boolean): Said {
+  if (messages.at(-1)?.role === 'tool') return { text: 'done' }
+  const isDelegate = JSON.stringify(messages[0]).includes('Goal: part')
+  if (!delegates || isDelegate) return { calls: [{ tool: 'edit', args: {} }] }
+  return { calls: [{ tool: 'delegate', args: { goal: 'part', check: 'test -e done' } }] }
 }
 
 function isSame(a: Model, b: Model): boolean {
   return JSON.stringify(listing(a)) === JSON.stringify(listing(b))
 }
 
-async function schedules(t: TestContext, isApply: boolean): Promise<void> {
+/** @param play plays one world, with so many faults */
+async function schedules(
+  t: TestContext,
+  variant: number,
+  play: (faulty: Faulty, random: Random, context: string) => Promise<void>,
+): Promise<void> {
   using disk = await FailingDisk.open()
   const all: Record<string, number> = {}
   let failures = 0
   for (let seed = FIRST; seed < FIRST + SEEDS; seed++) {
-    const random = new Random(Math.imul(seed, 0x9e3779b1) + (isApply ? 1 : 0))
+    const random = new Random(Math.imul(seed, 0x9e3779b1) + variant)
     const faulty = new Faulty(random, disk)
     try {
-      await faulty.start(isApply ? 'isolated' : 'in_place')
-      for (let i = 0; i < PER_WORLD; i++) {
-        const fault = randomFault(random, random.pick([8, 30, 120]))
-        const context = `seed ${seed}, ${i}: ${JSON.stringify(fault)} ${fault.calls}`
-        await faulty.operate(fault, isApply, context)
-      }
+      await play(faulty, random, `seed ${seed}`)
     } catch (error) {
       failures += 1
       if (failures <= 3) t.diagnostic(String(error))
@@ -192,10 +238,30 @@ async function schedules(t: TestContext, isApply: boolean): Promise<void> {
   t.diagnostic(`${JSON.stringify(all)}, codes ${FAULT_CODES.join(' ')}, failures ${failures}`)
 }
 
-test('a restore that meets faults of the disk is whole, or stays open until it is', async (t) => {
-  await schedules(t, false)
-})
+function anyFault(random: Random): Fault {
+  return randomFault(random, random.pick([8, 30, 120]))
+}
 
-test('an apply that meets faults of the disk is whole, or stays open until it is', async (t) => {
-  await schedules(t, true)
-})
+for (const [variant, [name, workspace]] of [
+  ['a restore', 'in_place'], ['an apply', 'isolated'],
+].entries()) {
+  test(`${name} that meets faults of the disk is whole, or stays open until it is`, async (t) => {
+    await schedules(t, variant, async (faulty, random, context) => {
+      await faulty.start(workspace as 'in_place' | 'isolated')
+      for (let i = 0; i < PER_WORLD; i++) {
+        const fault = anyFault(random)
+        const hint = `${context}, ${i}: ${JSON.stringify(fault)} ${fault.calls}`
+        await faulty.operate(fault, workspace === 'isolated', hint)
+      }
+    })
+  })
+}
+
+for (const [variant, by] of (['delegate', 'winner'] as const).entries()) {
+  test(`changes of a ${by} that meet faults of the disk come as a whole, or not`, async (t) => {
+    await schedules(t, 2 + variant, async (faulty, random, context) => {
+      const fault = anyFault(random)
+      await faulty.bring(fault, by, `${context}: ${JSON.stringify(fault)} ${fault.calls}`)
+    })
+  })
+}
