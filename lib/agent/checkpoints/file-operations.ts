@@ -30,7 +30,8 @@ import type { LogWriter } from '../log/writer.js'
 import type { ObjectStore } from '../object-store.js'
 import type { ContentOf, Tree } from '../tree.js'
 import {
-  applySteps, findInTheWay, HalfAppliedError, planApply, planRestore, type PathStep,
+  applySteps, baseOfTakenOver, findInTheWay, HalfAppliedError, planApply, planRestore,
+  type PathStep,
 } from '../workspace/apply.js'
 import { closedInCopy } from '../workspace/closed-folders.js'
 import type { TreeRules } from '../workspace/left-out.js'
@@ -41,7 +42,6 @@ import type { PinnedFolder } from '../workspace/pinned-folder.js'
 import { readContent, readTree } from '../workspace/read-tree.js'
 import { checkpointDraft } from './checkpoint-chain.js'
 import type { CheckpointSettings } from './settings.js'
-import { baseOfTakenOver } from './taken-over.js'
 import { failureOf, noteHalf, noteWhole, warnOf } from './unfinished.js'
 
 /** A change of a folder that is asked for. */

@@ -12,7 +12,7 @@
  *
  * @module
  */
-import { raceAbort } from '../../internal/time.js'
+import { inSlices, raceAbort } from '../../internal/time.js'
 import { describeError } from '../../internal/errors.js'
 import type { FilesAtStart } from '../check-files.js'
 import { isUnavailable } from '../errors.js'
@@ -20,12 +20,13 @@ import type { CheckpointReason, RecordDraft } from '../events.js'
 import { MachineWait, mayPass, untilPossible } from '../exhaustion.js'
 import type { LogWriter } from '../log/writer.js'
 import type { ObjectStore } from '../object-store.js'
-import type { CountedChanges } from '../workspace/render-changes.js'
+import { countChanges, type CountedChanges } from '../workspace/render-changes.js'
 import { TrackedFolder, type Captured } from '../workspace/tracked-folder.js'
 import type { PinnedFolder } from '../workspace/pinned-folder.js'
-import { readTree } from '../workspace/read-tree.js'
+import { netChanges } from '../workspace/net-changes.js'
+import { readContent, readTree } from '../workspace/read-tree.js'
+import { readDifference } from '../workspace/load-tree-diff.js'
 import { checkpointDraft } from './checkpoint-chain.js'
-import { compareTrees } from './compare.js'
 import { StartFiles } from './files-at-start.js'
 import type { CheckpointSettings } from './settings.js'
 
@@ -244,4 +245,19 @@ export class RunCheckpoints implements AsyncDisposable {
     this.#endFirst()
     await this.#tracked[Symbol.asyncDispose]()
   }
+}
+
+/**
+ * The net change between two checkpoints, in numbers.
+ *
+ * @throws as `readTree` does.
+ */
+async function compareTrees(
+  objects: ObjectStore,
+  from: string,
+  to: string,
+): Promise<CountedChanges> {
+  const both = from === to ? null : await readDifference(objects, from, to)
+  const changes = both === null ? [] : await inSlices(netChanges(both.before, both.after))
+  return await countChanges(changes, (entry) => readContent(objects, entry))
 }

@@ -7,7 +7,7 @@
 import { describeError, systemCode } from '../../internal/errors.js'
 import { FileOperationError, StoreError } from '../errors.js'
 import { isTerminal, type FileOperation } from '../events.js'
-import { faultIn } from '../exhaustion.js'
+import { faultIn, lacksRoom } from '../exhaustion.js'
 import type { LogWriter } from '../log/writer.js'
 import { warn } from '../output.js'
 import { HalfAppliedError, NoRoomError } from '../workspace/apply.js'
@@ -73,8 +73,8 @@ export function failureOf(operation: FileOperation, error: Error, checkpointId: 
     const missing = `${message} (${missingBytes} bytes are missing)`
     return new FileOperationError('no_room', missing, { ...options, missingBytes })
   }
-  const isFault = faultIn(error) !== null
-  return new FileOperationError(isFault ? 'fault' : 'refused', message, options)
+  const problem = faultIn(error) === null ? 'refused' : lacksRoom(error) ? 'no_room' : 'fault'
+  return new FileOperationError(problem, message, options)
 }
 
 function isOfSystem(error: Error): boolean {

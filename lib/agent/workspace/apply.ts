@@ -31,7 +31,9 @@ import {
 import type { PathStep } from './plan-steps.js'
 import { isSameStats } from './walk-folder.js'
 
-export { planApply, planRestore, type ApplyPlan, type PathStep } from './plan-steps.js'
+export {
+  baseOfTakenOver, planApply, planRestore, type ApplyPlan, type PathStep,
+} from './plan-steps.js'
 
 /** What became of the steps, by path. */
 export interface AppliedSteps {
@@ -146,9 +148,10 @@ class FolderChange {
       await this.#each(inTheWay, (folders, { path }) => this.#vacate(folders, path))
       await this.#each(this.#coming, (folders, step) => this.#place(folders, step))
     } catch (error) {
-      const room = lacksRoom(error) ? await this.#noRoom(error) : error
+      const missing = lacksRoom(error) ? await this.#missingBytes() : 0
       await half(() => (isPhaseTwo ? this.#undo() : this.#sweep()))
-      throw room
+      if (missing <= 0) throw error
+      throw new NoRoomError((error as Error).message, missing, { cause: error })
     }
     await half(async () => {
       await this.#sweep()
@@ -249,11 +252,11 @@ class FolderChange {
     return found?.others.filter((other) => !going.has(other)) ?? [path]
   }
 
-  async #noRoom(error: unknown): Promise<NoRoomError> {
+  async #missingBytes(): Promise<number> {
     const { bavail, bsize } = await statfs(this.#folder).catch(() => ({ bavail: 0, bsize: 0 }))
     // A quota may leave less than the disk has.
     const free = bavail * bsize < this.#unwritten ? bavail * bsize : 0
-    return new NoRoomError((error as Error).message, this.#unwritten - free, { cause: error })
+    return this.#unwritten - free
   }
 
   // Phase two.
@@ -266,7 +269,9 @@ class FolderChange {
     if (!(await isStill(at, step, stats!))) return false
     const second = this.#second(folders, step.path)
     folders.changed(this.#secondDepth(step.path))
-    await rename(at, second)
+    // A call that was killed may have given it the name: renaming would do nothing.
+    const isNamed = this.#again && (await statOrNull(second))?.ino === stats!.ino
+    await (isNamed ? unlink(at) : rename(at, second))
     if (isSameFile(stats!, await lstat(second))) return true
     await moveInto(second, at)
     return false
@@ -306,7 +311,7 @@ class FolderChange {
     folders.changed(depth)
     if (stats === null || stats.isDirectory()) return await moveInto(from, at)
     const second = this.#second(folders, path)
-    const isLinked = (await statOrNull(second)) !== null
+    const isLinked = (await statOrNull(second))?.ino === stats.ino
     if (!(await isStill(at, step, stats))) return false
     if (isLinked) await rename(from, at)
     else {

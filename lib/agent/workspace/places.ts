@@ -30,7 +30,7 @@ export interface Found {
 
 /** Codes that tell of a change by another program. */
 const OVERTAKEN: ReadonlySet<string> = new Set([
-  'EEXIST', 'EISDIR', 'ELOOP', 'ENOENT', 'ENOTDIR', 'ENOTEMPTY', 'ESTALE',
+  'EEXIST', 'EISDIR', 'ELOOP', 'ENOENT', 'ENOTDIR', 'ENOTEMPTY',
 ])
 /** Codes of file systems that have no hard links, and of files that must have none. */
 const NO_LINKS: ReadonlySet<string> = new Set([

@@ -6,6 +6,7 @@ import { syncBuiltinESMExports } from 'node:module'
 import { dirname, join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { StoreError, type JsonObject, type RunDetails, type RunEngine } from 'runwright/agent'
+import { hash } from '../../../lib/internal/bytes.js'
 import { nextTurn } from '../../../lib/internal/time.js'
 import { atGate, follow, write } from '../../helpers/engine.js'
 import { World } from '../../helpers/world.js'
@@ -295,6 +296,31 @@ test('an operation that was cut off in a folder that is gone ends, and names wha
   await world.settled(run_id)
   assert.match(String(await warned), /restore was cut off and cannot be finished/)
   assert.deepEqual(await lastChange(next, run_id), [[], ['a', 'b']])
+})
+
+test('what an earlier version left half done is finished, and its temporary files are gone', async (t) => {
+  const world = new Operations(t)
+  const engine = await world.open()
+  const { run_id } = await world.ran()
+  const checkpoint_id = await world.start(engine, run_id)
+  await engine.close()
+  const append = world.store.append.bind(world.store)
+  world.store.append = (runId, records) =>
+    append(
+      runId,
+      records.map((record) => {
+        if (record.kind !== 'files_changing') return record
+        const { key: _, ...rest } = record.private!
+        return { ...record, private: rest }
+      }),
+    )
+  await world.cutOff((mortal) => mortal.workspaces.restore(run_id, { checkpoint_id }))
+  const temporary = `.runwright-${hash('sha256', 'b').slice(0, 16)}.tmp`
+  world.write({ a: 'old\n', [temporary]: 'ol' })
+  await world.open()
+  await world.settled(run_id)
+  assert.equal(world.files(), 'old old old')
+  assert.equal(world.has(temporary), false)
 })
 
 test('a restore that has nothing to change can be taken back all the same', async (t) => {
