@@ -18,18 +18,17 @@
 import { randomBytes } from 'node:crypto'
 import type { Stats } from 'node:fs'
 import { lstat, readdir, rename, statfs, unlink } from 'node:fs/promises'
-import { bytesOfName, hash, nameOfBytes } from '../../internal/bytes.js'
+import { bytesOfName, hash } from '../../internal/bytes.js'
 import { lacksRoom } from '../exhaustion.js'
 import type { ContentOf } from '../tree.js'
 import { FolderChain, inLanes } from './folder-chain.js'
-import { isPassedOver } from './left-out.js'
 import { comparePaths, foldersAbove, isSameEntry, sortedByPath } from './net-changes.js'
 import { codeOf, confine, statOrNull, type Confinement } from './paths.js'
 import {
-  isSameFile, linkTo, look, moveInto, placeOf, removeFolder, unlessOvertaken, writeNew, type At,
+  below, isSameFile, isStill, linkTo, look, moveInto, placeOf, removeFolder, removeFolders,
+  removeOwn, renameCase, unlessOvertaken, withoutCase, writeNew, type At,
 } from './places.js'
 import type { PathStep } from './plan-steps.js'
-import { isSameStats } from './walk-folder.js'
 
 export {
   baseOfTakenOver, planApply, planRestore, type ApplyPlan, type PathStep,
@@ -144,6 +143,7 @@ class FolderChange {
       await this.#stage()
       isPhaseTwo = true
       await this.#each(this.#going, (folders, step) => this.#remove(folders, step))
+      await this.#renameCases((from, to) => [from, to])
       const inTheWay = this.#coming.filter(({ path }) => this.#inTheWay.has(path))
       await this.#each(inTheWay, (folders, { path }) => this.#vacate(folders, path))
       await this.#each(this.#coming, (folders, step) => this.#place(folders, step))
@@ -248,7 +248,7 @@ class FolderChange {
     path: string,
     going: ReadonlySet<string> = new Set(),
   ): Promise<readonly string[]> {
-    const found = await below(folders, path, MAX_FOLDERS)
+    const found = await below(folders, path)
     return found?.others.filter((other) => !going.has(other)) ?? [path]
   }
 
@@ -299,6 +299,30 @@ class FolderChange {
     return false
   }
 
+  /** Where case is ignored, gives folders their names in another case; `way` tells from which. */
+  async #renameCases(way: (from: string, to: string) => readonly [string, string]): Promise<void> {
+    const coming = new Map<string, string>()
+    for (const { path } of this.#coming) {
+      for (const above of foldersAbove(path)) coming.set(withoutCase(above), above)
+    }
+    const names = new Set([...coming.values()])
+    const going = new Set(this.#going.flatMap(({ path }) => foldersAbove(path)))
+    const pairs = [...going].sort(comparePaths).flatMap((from) => {
+      const to = coming.get(withoutCase(from))
+      return to === undefined || names.has(from) ? [] : [[from, to] as const]
+    })
+    if (pairs.length === 0) return
+    await using folders = await FolderChain.open(this.#confinement)
+    for (const [from, to] of pairs) {
+      if (!folders.mayEnter(to)) continue
+      await unlessOvertaken(to, async () => {
+        await renameCase(folders, ...way(from, to), this.#name('old', from))
+        return true
+      })
+    }
+    await folders.sync()
+  }
+
   async #place(folders: FolderChain, step: PathStep): Promise<boolean> {
     const { path } = step
     const stats = this.#found.get(path)
@@ -345,6 +369,7 @@ class FolderChange {
       await removeFolder(folders, path)
       return true
     })
+    await this.#renameCases((from, to) => [to, from]).catch((error) => problems.push(error))
     await each(this.#steps, (folders, step) => this.#putBack(folders, step))
     if (problems.length > 0) throw problems[0]
     await this.#sweep()
@@ -443,9 +468,6 @@ class FolderChange {
   }
 }
 
-/** Folders that are looked at in one that has to make room. */
-const MAX_FOLDERS = 1_000
-
 /** Does work after which all is as before, or as wanted. @throws {@link HalfAppliedError} */
 async function half(work: () => Promise<void>): Promise<void> {
   try {
@@ -453,50 +475,4 @@ async function half(work: () => Promise<void>): Promise<void> {
   } catch (error) {
     throw new HalfAppliedError((error as Error).message, { cause: error })
   }
-}
-
-/** True if what is at a path is what was looked at. */
-async function isStill(at: At, step: PathStep, stats: Stats): Promise<boolean> {
-  const now = await lstat(at)
-  if (isSameStats(stats, now) || !isSameFile(stats, now)) return isSameFile(stats, now)
-  // Its time changes also when another name of it goes.
-  const found = await look(at, step)
-  return found?.entry != null && isSameEntry(found.entry, step.before)
-}
-
-async function removeOwn(folders: FolderChain, path: string): Promise<void> {
-  const at = (await placeOf(folders, path))!
-  if ((await lstat(at)).isDirectory()) await removeFolders(folders, path)
-  else await unlink(at)
-}
-
-/** Removes a folder with the empty folders in it. */
-async function removeFolders(folders: FolderChain, path: string): Promise<void> {
-  const found = await below(folders, path, MAX_FOLDERS)
-  for (const at of found?.folders.toReversed() ?? []) await removeFolder(folders, at)
-}
-
-/** The folders in a folder, itself included, and what else they hold; null for too many. */
-async function below(
-  folders: FolderChain,
-  path: string,
-  most: number,
-): Promise<{ readonly folders: readonly string[]; readonly others: readonly string[] } | null> {
-  const [found, others]: [string[], string[]] = [[path], []]
-  for (const at of found) {
-    if (found.length > most) return null
-    const isOpen = await unlessOvertaken(at, async () => {
-      const folder = at === '' || folders.mayEnter(at) ? await folders.at(at) : null
-      if (folder === null) return false
-      for (const entry of await readdir(folder.self, { encoding: 'buffer', withFileTypes: true })) {
-        const name = nameOfBytes(entry.name)
-        const isUsable = entry.isDirectory() && !isPassedOver(name)
-        ;(isUsable ? found : others).push(at === '' ? name : `${at}/${name}`)
-      }
-      return true
-    })
-    // What must not be entered is not named.
-    if (!isOpen) others.push(path)
-  }
-  return { folders: found, others }
 }

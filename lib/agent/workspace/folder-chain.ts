@@ -49,6 +49,11 @@ export class FolderChain implements AsyncDisposable {
     return this.#names.length
   }
 
+  /** The path to the folder in use. */
+  get self(): string {
+    return this.#folders.at(-1)!.self
+  }
+
   /** The path to a name in the folder in use, or in the one above it that is so deep. */
   entry(name: string, depth: number = this.depth): string | Buffer {
     return bytePath(this.#folders[depth]!.entry(name))

@@ -6,13 +6,15 @@
  */
 import { constants, type Stats } from 'node:fs'
 import {
-  link, lstat, open, readlink, rename, rmdir, symlink, unlink, type FileHandle,
+  link, lstat, open, readdir, readlink, rename, rmdir, symlink, unlink, type FileHandle,
 } from 'node:fs/promises'
-import { hash } from '../../internal/bytes.js'
+import { hash, nameOfBytes } from '../../internal/bytes.js'
 import { throwIfExhausted } from '../exhaustion.js'
 import type { TreeEntry } from '../tree.js'
 import { explain } from './files.js'
 import { overtaken, type FolderChain } from './folder-chain.js'
+import { isPassedOver } from './left-out.js'
+import { isSameEntry } from './net-changes.js'
 import { codeOf, HAS_PROC, statOrNull } from './paths.js'
 import type { PathStep } from './plan-steps.js'
 import { isSameStats } from './tree-walk.js'
@@ -117,6 +119,15 @@ export function isSameFile(a: Stats, b: Stats): boolean {
   return isSame && a.size === b.size && a.mtimeMs === b.mtimeMs
 }
 
+/** True if what is at a path is what was looked at. */
+export async function isStill(at: At, step: PathStep, stats: Stats): Promise<boolean> {
+  const now = await lstat(at)
+  if (isSameStats(stats, now) || !isSameFile(stats, now)) return isSameFile(stats, now)
+  // Its time changes also when another name of it goes.
+  const found = await look(at, step)
+  return found?.entry != null && isSameEntry(found.entry, step.before)
+}
+
 /** Makes a file or link. @param replaced whose owner the file gets, as far as that is allowed */
 export async function writeNew(
   at: At,
@@ -184,4 +195,70 @@ export async function removeFolder(folders: FolderChain, path: string): Promise<
   } catch (error) {
     if (!STAYS.has(codeOf(error) ?? '')) throw error
   }
+}
+
+/** Removes what has the name of a temporary file. */
+export async function removeOwn(folders: FolderChain, path: string): Promise<void> {
+  const at = (await placeOf(folders, path))!
+  if ((await lstat(at)).isDirectory()) await removeFolders(folders, path)
+  else await unlink(at)
+}
+
+/** Removes a folder with the empty folders in it. */
+export async function removeFolders(folders: FolderChain, path: string): Promise<void> {
+  const found = await below(folders, path)
+  for (const at of found?.folders.toReversed() ?? []) await removeFolder(folders, at)
+}
+
+/** The folders in a folder, itself included, and what else they hold; null for too many. */
+export async function below(
+  folders: FolderChain,
+  path: string,
+  most: number = MAX_FOLDERS,
+): Promise<{ readonly folders: readonly string[]; readonly others: readonly string[] } | null> {
+  const [found, others]: [string[], string[]] = [[path], []]
+  for (const at of found) {
+    if (found.length > most) return null
+    const isOpen = await unlessOvertaken(at, async () => {
+      const folder = at === '' || folders.mayEnter(at) ? await folders.at(at) : null
+      if (folder === null) return false
+      for (const entry of await readdir(folder.self, { encoding: 'buffer', withFileTypes: true })) {
+        const name = nameOfBytes(entry.name)
+        const isUsable = entry.isDirectory() && !isPassedOver(name)
+        ;(isUsable ? found : others).push(at === '' ? name : `${at}/${name}`)
+      }
+      return true
+    })
+    // What must not be entered is not named.
+    if (!isOpen) others.push(path)
+  }
+  return { folders: found, others }
+}
+
+/** Folders that are looked at in one that has to make room. */
+const MAX_FOLDERS = 1_000
+
+/** What names have in common that are one name to some file systems. */
+export function withoutCase(path: string): string {
+  return path.normalize('NFC').toLowerCase()
+}
+
+/** Renames a folder through a third name, unless case matters or it has the name already. */
+export async function renameCase(
+  folders: FolderChain,
+  from: string,
+  to: string,
+  third: string,
+): Promise<void> {
+  const at = await placeOf(folders, to)
+  if (at === null) return
+  const [old, wanted] = [from, to].map((path) => path.slice(path.lastIndexOf('/') + 1))
+  const names = await readdir(folders.self)
+  if (!names.includes(third)) {
+    const isOther = names.includes(old!) && !names.includes(wanted!)
+    if (!isOther || (await statOrNull(at)) === null) return
+    await rename(folders.entry(old!), folders.entry(third))
+  }
+  folders.changed()
+  await rename(folders.entry(third), at)
 }
