@@ -56,10 +56,23 @@ function reasonFor(error: Error): string {
   return faultIn(error) ?? describeError(error)
 }
 
+/** Does an operation. @throws the error of {@link failureOf} for faults before its intent */
+export async function withFailures<T>(
+  operation: FileOperation,
+  work: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    throw failureOf(operation, error as Error)
+  }
+}
+
 /** The error for who has asked for an operation. */
-export function failureOf(operation: FileOperation, error: Error, checkpointId: string): Error {
+export function failureOf(operation: FileOperation, error: Error, checkpointId?: string): Error {
   // Faults of stores have errors of their own, and so has a folder that is lost.
-  if (error instanceof StoreError || !isOfSystem(error)) return error
+  const isKnown = error instanceof StoreError || error instanceof FileOperationError
+  if (isKnown || !isOfSystem(error)) return error
   const isHalf = error instanceof HalfAppliedError
   const options = { cause: error, checkpointId }
   if (isHalf) {

@@ -32,7 +32,7 @@ import { restoreFolder } from './restore.js'
 import type { CheckpointSettings } from './settings.js'
 import type { Copies, RunLogs } from './run-logs.js'
 import { nothingKept, RunTreeReader, type Viewer } from './run-trees.js'
-import { assertFinished } from './unfinished.js'
+import { assertFinished, withFailures } from './unfinished.js'
 import { listTree, readTreeFile, showChanges, showPatch } from './views.js'
 
 /** What {@link Workspaces} needs of its engine. */
@@ -159,15 +159,13 @@ export class Workspaces implements RunWorkspaces {
     return await logs.operate(head, isOriginal ? cwd : null, async (log, signal) => {
       await operations.finish(log, signal, false)
       const newest = await this.#newest(log.state.head, isOriginal && workspace === 'isolated')
-      return await operations.inFolder(folder, roots, signal, (stored) =>
-        restoreFolder(operations, objects, log, signal, stored, {
-          checkpointId: checkpoint_id,
-          paths,
-          newest: newest ?? checkpoint_id,
-          reason,
-          force,
-          by,
-        }),
+      const restored = { checkpointId: checkpoint_id, paths, reason, force, by } as const
+      return await withFailures('restore', () =>
+        operations.inFolder(folder, roots, signal, (stored) =>
+          restoreFolder(operations, objects, log, signal, stored, {
+            ...restored, newest: newest ?? checkpoint_id,
+          }),
+        ),
       )
     })
   }
@@ -189,8 +187,10 @@ export class Workspaces implements RunWorkspaces {
       requireChanges(log.state.head)
       const append = log.offer.bind(log)
       const wanted = { paths, dryRun, force, by, append, waits: false }
-      return await operations.inFolder(cwd, roots, signal, (folder) =>
-        applyChanges(operations, objects, log, signal, folder, wanted),
+      return await withFailures('apply', () =>
+        operations.inFolder(cwd, roots, signal, (folder) =>
+          applyChanges(operations, objects, log, signal, folder, wanted),
+        ),
       )
     })
     const after = await this.#settings.store.head(runId)

@@ -106,6 +106,22 @@ test('a full disk changes nothing, and the error says how much is missing', asyn
   assert.equal((await world.store.head(runId))?.operation, null)
 })
 
+test('a fault before anything is changed is told as such, and leaves no intent', async (t) => {
+  using disk = await FailingDisk.open()
+  const { world, engine, runId, start } = await ran(t)
+  const kinds = async (): Promise<number> =>
+    (await engine.events(runId, { after: 0, limit: 1_000 })).length
+  const before = await kinds()
+  for (const [code, at] of [['EMFILE', 1], ['EIO', 1], ['EMFILE', 2], ['EIO', 4]] as const) {
+    disk.fail({ code, at, calls: Infinity })
+    const refused = engine.workspaces.restore(runId, { checkpoint_id: start })
+    await assert.rejects(refused, { code: 'ERR_AGENT_FILE_OPERATION', problem: 'fault' }, code + at)
+    disk.heal()
+    assert.equal(await kinds(), before)
+  }
+  assert.equal(world.read('a'), 'new\n')
+})
+
 test('what cannot be undone stays open, refuses other operations, and is finished later', async (t) => {
   using disk = await FailingDisk.open()
   let wake: () => void = () => undefined
