@@ -99,9 +99,15 @@ class Faulty {
     const { workspaces } = this.#engine
     const wanted = isApply ? this.after : this.before
     const found = readModel(this.world.cwd)
-    this.#atIntent(() => this.#disk.fail(fault))
+    const begun = new Promise<void>((resolve) => {
+      this.#atIntent(() => {
+        this.#disk.fail(fault)
+        resolve()
+      })
+    })
     const work = isApply ? workspaces.apply(this.#runId, {}) : workspaces.restore(this.#runId, back)
     const settled = work.then(() => null, (error: unknown) => error as Error)
+    await Promise.race([begun, settled])
     await this.#judge(settled, found, wanted)
     if (isApply) await this.#engine.workspaces.restore(this.#runId, back)
     else this.#edit(this.world.cwd)
