@@ -281,6 +281,11 @@ class FolderChange {
   async #vacate(folders: FolderChain, path: string): Promise<boolean> {
     if ((await this.#inFolder(folders, path)).length > 0) return false
     const at = (await placeOf(folders, path))!
+    const above = path.slice(0, path.lastIndexOf('/') + 1)
+    const aside = `${above}${this.#name('old', path)}`
+    // One that an earlier call could not put back.
+    if (this.#again) await removeFolders(folders, aside)
+    await placeOf(folders, path)
     const second = this.#second(folders, path)
     folders.changed()
     try {
@@ -291,9 +296,7 @@ class FolderChange {
       await removeFolders(folders, path)
       return (await statOrNull(at)) === null
     }
-    const above = path.slice(0, path.lastIndexOf('/') + 1)
-    const found = await this.#inFolder(folders, `${above}${this.#name('old', path)}`)
-    if (found.length === 0) return true
+    if ((await this.#inFolder(folders, aside)).length === 0) return true
     await placeOf(folders, path)
     await rename(second, at)
     return false
@@ -370,7 +373,10 @@ class FolderChange {
       return true
     })
     await this.#renameCases((from, to) => [to, from]).catch((error) => problems.push(error))
-    await each(this.#steps, (folders, step) => this.#putBack(folders, step))
+    // Folders first: files may have been in them.
+    for (const steps of [this.#coming, this.#going]) {
+      await each(steps, (folders, step) => this.#putBack(folders, step))
+    }
     if (problems.length > 0) throw problems[0]
     await this.#sweep()
   }
