@@ -333,12 +333,18 @@ export class FileOperations {
       ;[isAgain, half] = [true, null]
       // Nothing is changed in a folder that was moved, either.
       await pinned.check()
-      await pinned.guard(() =>
-        applySteps(pinned.path, steps.steps, contentOf, options).catch((error: Error) => {
-          if (error instanceof HalfAppliedError) half = error
-          throw error
-        }),
-      )
+      let isApplied = false
+      const apply = async (): Promise<void> => {
+        await applySteps(pinned.path, steps.steps, contentOf, options)
+        isApplied = true
+      }
+      await pinned.guard(() => apply().catch((error: Error) => {
+        if (error instanceof HalfAppliedError) half = error
+        throw error
+      })).catch((error: unknown) => {
+        // The disk may fail when all is done, so that it does not tell if the folder was moved.
+        if (!isApplied || faultIn(error) === null) throw error
+      })
     }
     try {
       await (waits ? this.#patiently(signal, attempt) : untilAvailable(attempt, clock, signal))
