@@ -17,7 +17,7 @@ import { isPassedOver } from './left-out.js'
 import { isSameEntry } from './net-changes.js'
 import { codeOf, HAS_PROC, statOrNull } from './paths.js'
 import type { PathStep } from './plan-steps.js'
-import { isSameStats } from './tree-walk.js'
+import { isSameStats } from './walk-folder.js'
 
 /** A path to a name in an open folder; it need not be UTF-8. */
 export type At = string | Buffer
