@@ -17,7 +17,7 @@
  */
 import { randomBytes } from 'node:crypto'
 import type { Stats } from 'node:fs'
-import { lstat, readdir, rename, statfs, unlink } from 'node:fs/promises'
+import fs, { lstat, readdir, rename, unlink } from 'node:fs/promises'
 import { bytesOfName, hash } from '../../internal/bytes.js'
 import { lacksRoom } from '../exhaustion.js'
 import type { ContentOf } from '../tree.js'
@@ -253,7 +253,7 @@ class FolderChange {
   }
 
   async #missingBytes(): Promise<number> {
-    const { bavail, bsize } = await statfs(this.#folder).catch(() => ({ bavail: 0, bsize: 0 }))
+    const { bavail, bsize } = await fs.statfs(this.#folder).catch(() => ({ bavail: 0, bsize: 0 }))
     // A quota may leave less than the disk has.
     const free = bavail * bsize < this.#unwritten ? bavail * bsize : 0
     return this.#unwritten - free
