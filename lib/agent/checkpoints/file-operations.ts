@@ -329,7 +329,7 @@ export class FileOperations {
     }
     let [isAgain, half]: [boolean, Error | null] = [again, null]
     const attempt = async (): Promise<void> => {
-      const options = { closed, key, again: isAgain }
+      const options = { closed, key, again: isAgain, signal }
       ;[isAgain, half] = [true, null]
       // Nothing is changed in a folder that was moved, either.
       await pinned.check()

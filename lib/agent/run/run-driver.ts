@@ -159,6 +159,8 @@ export class RunDriver implements RunLogs {
     await within(graceMs + patienceMs, over, this.#services.clock)
     this.#claiming.stop()
     this.#operating.loseAll(new EngineClosedError())
+    // They stop between two changes of a folder, which the next engine goes on with.
+    await within(patienceMs, this.#operating.allOver(), this.#services.clock)
     this.#feeds.close()
   }
 

@@ -47,6 +47,8 @@ export interface ApplyOptions {
   readonly key?: string | undefined
   /** Does an earlier call with the key exist that did not come to its end? @defaultValue false */
   readonly again?: boolean | undefined
+  /** Stops the work where it is, without undoing anything: another process goes on with it. */
+  readonly signal?: AbortSignal | undefined
 }
 
 /** Thrown when some steps are done, or temporary files are left, and that cannot be undone. */
@@ -67,7 +69,8 @@ export class NoRoomError extends Error {
  *
  * @param folder a path to it, such as `/proc/self/fd/N`
  * @throws {@link HalfAppliedError}; else nothing was changed: {@link NoRoomError};
- * {@link WorkspaceError} when the system refuses a step; what `contentOf` throws.
+ * {@link WorkspaceError} when the system refuses a step; what `contentOf` throws. The signal's
+ * reason, whatever was changed by then.
  */
 export async function applySteps(
   folder: string,
@@ -100,6 +103,7 @@ class FolderChange {
   readonly #contentOf: ContentOf
   readonly #key: string
   readonly #again: boolean
+  readonly #signal: AbortSignal | undefined
   readonly #steps: readonly PathStep[]
   /** Steps that leave nothing at their path, the others, and those of them that add a path. */
   readonly #going: readonly PathStep[]
@@ -124,13 +128,14 @@ class FolderChange {
     folder: string,
     steps: readonly PathStep[],
     contentOf: ContentOf,
-    { key = randomBytes(16).toString('hex'), again = false }: ApplyOptions,
+    { key = randomBytes(16).toString('hex'), again = false, signal }: ApplyOptions,
   ) {
     this.#confinement = confinement
     this.#folder = folder
     this.#contentOf = contentOf
     this.#key = key
     this.#again = again
+    this.#signal = signal
     this.#steps = sortedByPath([...steps])
     this.#going = this.#steps.filter(({ after }) => after === null)
     this.#coming = this.#steps.filter(({ after }) => after !== null)
@@ -148,12 +153,13 @@ class FolderChange {
       await this.#each(inTheWay, (folders, { path }) => this.#vacate(folders, path))
       await this.#each(this.#coming, (folders, step) => this.#place(folders, step))
     } catch (error) {
+      this.#signal?.throwIfAborted()
       const missing = lacksRoom(error) ? await this.#missingBytes() : 0
-      await half(() => (isPhaseTwo ? this.#undo() : this.#sweep()))
+      await this.#half(() => (isPhaseTwo ? this.#undo() : this.#sweep()))
       if (missing <= 0) throw error
       throw new NoRoomError((error as Error).message, missing, { cause: error })
     }
-    await half(async () => {
+    await this.#half(async () => {
       await this.#sweep()
       await this.#removeEmptied()
     })
@@ -182,7 +188,17 @@ class FolderChange {
       const isDone =
         folders.mayEnter(path) && (await unlessOvertaken(path, () => work(folders, step)))
       if (!isDone) this.#skipped.add(path)
-    })
+    }, this.#signal)
+  }
+
+  /** Does work after which all is as before, or as wanted. @throws {@link HalfAppliedError} */
+  async #half(work: () => Promise<void>): Promise<void> {
+    try {
+      await work()
+    } catch (error) {
+      this.#signal?.throwIfAborted()
+      throw new HalfAppliedError((error as Error).message, { cause: error })
+    }
   }
 
   // Phase one.
@@ -363,7 +379,8 @@ class FolderChange {
         } catch (error) {
           problems.push(error)
         }
-      }).catch((error: unknown) => problems.push(error))
+      }, this.#signal).catch((error: unknown) => problems.push(error))
+      this.#signal?.throwIfAborted()
     }
     await each(this.#coming, (folders, step) => this.#unplace(folders, step))
     const made = [...this.#made].sort(comparePaths).reverse()
@@ -426,6 +443,7 @@ class FolderChange {
     const all = isMoved ? ((await below(folders, '', Infinity))?.folders ?? []) : []
     const above = this.#steps.flatMap(({ path }) => foldersAbove(path))
     for (const path of [...new Set(['', ...above, ...all])].sort(comparePaths)) {
+      this.#signal?.throwIfAborted()
       if (path !== '' && !folders.mayEnter(path)) continue
       await unlessOvertaken(path, async () => {
         const folder = await folders.at(path)
@@ -471,14 +489,5 @@ class FolderChange {
     const text = this.#key === '' && kind === 'new' ? '' : `${this.#key} ${kind} `
     const bytes = Buffer.concat([Buffer.from(text), bytesOfName(path)])
     return `.runwright-${hash('sha256', bytes).slice(0, 16)}.tmp`
-  }
-}
-
-/** Does work after which all is as before, or as wanted. @throws {@link HalfAppliedError} */
-async function half(work: () => Promise<void>): Promise<void> {
-  try {
-    await work()
-  } catch (error) {
-    throw new HalfAppliedError((error as Error).message, { cause: error })
   }
 }

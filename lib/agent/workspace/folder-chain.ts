@@ -166,6 +166,7 @@ export async function inLanes(
   confinement: Confinement,
   steps: readonly PathStep[],
   work: (folders: FolderChain, step: PathStep) => Promise<void>,
+  signal?: AbortSignal,
 ): Promise<void> {
   const isSmall = ({ before, after }: PathStep): boolean =>
     Math.max(before?.size ?? 0, after?.size ?? 0) <= MAX_SMALL
@@ -179,6 +180,7 @@ export async function inLanes(
     for (let run = runs.shift(); run !== undefined; run = runs.shift()) {
       for (const step of run) {
         if (failures.length > 0) return
+        signal?.throwIfAborted()
         await work(folders, step)
       }
     }
