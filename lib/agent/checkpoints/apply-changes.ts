@@ -49,7 +49,10 @@ export async function applyChanges(
     throw new WorkspaceChangedError('conflict', conflicts)
   }
   const applied = steps.map(({ path }) => path)
-  if (dryRun) return { applied, merged, skipped: [], conflicts, checkpoint_id: null }
+  if (dryRun) {
+    await operations.assertRoom(folder, plan)
+    return { applied, merged, skipped: [], conflicts, checkpoint_id: null }
+  }
   const operation = { operation: 'apply', after: trees.newest, paths: wanted, ...how } as const
   const done = await operations.change(log, signal, folder, operation, captured, plan, append)
   const reached = new Set(done.paths)

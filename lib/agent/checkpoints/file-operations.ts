@@ -17,7 +17,7 @@
 import { randomUUID } from 'node:crypto'
 import { inSlices } from '../../internal/time.js'
 import { uuidV7 } from '../../internal/bytes.js'
-import { StoreError, WorkspaceChangedError } from '../errors.js'
+import { isCorrupt, StoreError, WorkspaceChangedError } from '../errors.js'
 import {
   isTerminal,
   type ChangesState,
@@ -169,11 +169,8 @@ export class FileOperations {
     steps: Steps,
     append: (drafts: readonly RecordDraft[]) => Promise<void>,
   ): Promise<Changed> {
-    const { pinned, closed } = folder
-    if (operation !== 'merge') {
-      const inTheWay = await findInTheWay(pinned.path, steps.steps, closed)
-      if (inTheWay.length > 0) throw new WorkspaceChangedError('in_the_way', inTheWay)
-    }
+    const { pinned } = folder
+    if (operation !== 'merge') await this.assertRoom(folder, steps)
     const { head } = log.state
     const { iteration } = head.details
     const operation_id = uuidV7(this.#settings.clock.now())
@@ -203,6 +200,12 @@ export class FileOperations {
     const changed = await this.#end(log, signal, folder, done, steps.steps)
     if (failure !== null) throw failure
     return changed
+  }
+
+  /** @throws {@link WorkspaceChangedError} for files in folders that would have to make room. */
+  async assertRoom({ closed, pinned }: StoredFolder, { steps }: Steps): Promise<void> {
+    const inTheWay = await findInTheWay(pinned.path, steps, closed)
+    if (inTheWay.length > 0) throw new WorkspaceChangedError('in_the_way', inTheWay)
   }
 
   /** As `RunFiles.finish`; unless it `waits`, a fault that lasts is thrown. */
@@ -237,8 +240,10 @@ export class FileOperations {
         const { error } = ended
         signal.throwIfAborted()
         if (log.hasFailed || log.state.head.operation === null) throw error
-        const isFault = faultIn(error) !== null || mayPass(error)
-        if (!isFault && !(error instanceof HalfAppliedError)) {
+        // A store that is closed says nothing about the folder; damaged contents stay damaged.
+        const isOfStore = error instanceof StoreError && !isCorrupt(error)
+        const isForNow = isOfStore || faultIn(error) !== null || mayPass(error)
+        if (!isForNow && !(error instanceof HalfAppliedError)) {
           warnOf(log, operation, error)
           return { error, changed: await this.#end(log, signal, null, done, planned.steps) }
         }

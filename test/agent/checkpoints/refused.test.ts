@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import type { AgentError, Clock, FileOperationError, RunEngine } from 'runwright/agent'
 import { nextTurn } from '../../../lib/internal/time.js'
-import { atGate, bash } from '../../helpers/engine.js'
+import { atGate, bash, follow } from '../../helpers/engine.js'
 import { FailingDisk, type Fault } from '../../helpers/faults.js'
 import { World } from '../../helpers/world.js'
 
@@ -88,6 +88,16 @@ test('a file takes the place of a folder, but not of what no checkpoint has', as
   assert.equal(files(world.cwd), 'swap swap/deep swap/deep/x')
 })
 
+test('a dry run of a forced apply tells what is in the way', async (t) => {
+  const world = new World(t, { files: { 'swap/x': 'x' }, turns: [bash('rm -r swap; echo > swap')] })
+  const engine = await world.open()
+  const { runId } = await world.run({ goal: 'shell: test -f swap', workspace: 'isolated' })
+  world.write({ 'swap/.env': 'SECRET=1\n' })
+  await assert.rejects(engine.workspaces.apply(runId, { dry_run: true, force: true }), {
+    problem: 'in_the_way', paths: ['swap/.env'],
+  })
+})
+
 test('a full disk changes nothing, and the error says how much is missing', async (t) => {
   using disk = await FailingDisk.open()
   const { world, engine, runId, start } = await ran(t)
@@ -144,13 +154,17 @@ test('what cannot be undone stays open, refuses other operations, and is finishe
     const refused = engine.workspaces.restore(id, { checkpoint_id: first!.checkpoint_id })
     await assert.rejects(refused, { ...unfinished, message: new RegExp(`${runId}.*read-only`) })
   }
+  const next = await engine.create({ goal: 'shell: grep -q old a', cwd: world.cwd })
   await healthIs(engine, 'ERR_AGENT_EXHAUSTED')
+  assert.equal((await engine.get(next.details.run_id)).status, 'pending')
   disk.heal()
   while ((await world.store.head(runId))?.operation !== null) {
     wake()
     await nextTurn()
   }
   await healthIs(engine, '')
+  await follow(engine, next.details.run_id)
+  assert.equal((await engine.get(next.details.run_id)).status, 'achieved')
   assert.equal(files(world.cwd), 'a b gone sub sub/c')
   assert.equal(world.read('a'), 'old\n')
 })
