@@ -37,8 +37,13 @@ export interface DependencyComparison {
 const MAX_CHANGES = 1_000
 const MAX_SHOWN_PATH = 200
 
+/** What this process captured last in some folders, so that each run reads only what changed. */
+const captured = new Map<string, FoundDependencies>()
+const MAX_CAPTURED = 8
+
 /**
- * Looks at the dependencies of a workspace, and hashes them.
+ * Looks at the dependencies of a workspace, and hashes what was touched since they were captured
+ * last.
  *
  * @param folder its real path
  * @throws {@link WorkspaceError} when the folder cannot be looked at, or has more than two million
@@ -48,7 +53,13 @@ export async function captureDependencies(
   folder: string,
   options: DependencyOptions = {},
 ): Promise<Dependencies> {
-  return await look<FoundDependencies>(folder, null, options)
+  const key = JSON.stringify([folder, options.above, options.closed])
+  const found = await look<FoundDependencies>(folder, null, options, captured.get(key))
+  captured.delete(key)
+  captured.set(key, found)
+  const [oldest] = captured.keys()
+  if (captured.size > MAX_CAPTURED) captured.delete(oldest!)
+  return found
 }
 
 /**
@@ -78,8 +89,9 @@ async function look<Found>(
   folder: string,
   before: Dependencies | null,
   { closed = [], above = null, signal }: DependencyOptions,
+  known?: FoundDependencies,
 ): Promise<Found> {
-  const job: DependencyJob = { folder, above, closed }
+  const job: DependencyJob = { folder, above, closed, known }
   const report = await performTask<Found>({ t: 'dependencies', folder, job, before }, signal)
   if ('result' in report) return report.result
   if ('error' in report) throw taskError(`the dependencies in ${folder} cannot be read`, report)

@@ -30,6 +30,8 @@ export interface DependencyJob {
   /** Packages that are found above the folder. */
   readonly above: string | null
   readonly closed: readonly string[]
+  /** Captured before: hashes of what nobody touched since are taken from it. */
+  readonly known?: FoundDependencies | undefined
 }
 
 /** What there is, by path: see `Dependencies`. */
@@ -173,7 +175,10 @@ class Look {
       const text = textOf(path)
       const of = unit.kind === 'cache' ? caches : marks
       of[text] = markOf(unit)
-      if (unit.kind === 'package' && !isTooMuch) packages[text] = this.#hash(unit)
+      if (unit.kind !== 'package' || isTooMuch) continue
+      const { known } = this.#job
+      const isSame = known !== undefined && isUntouched(known, text, unit)
+      packages[text] = (isSame ? known.packages?.[text] : undefined) ?? this.#hash(unit)
     }
     // The clock has gone on since then, whatever its steps.
     const isPast = this.#newest < this.#start - MAX_STEP_MS
@@ -195,12 +200,9 @@ class Look {
     for (const [path, unit] of this.#units) {
       const text = textOf(path)
       found.add(text)
-      const known = unit.kind === 'cache' ? before.caches : before.marks
-      const isKnown = Object.hasOwn(known, text)
-      const isSame = isKnown && unit.newest < before.since && known[text] === markOf(unit)
-      if (isSame) continue
+      if (isUntouched(before, text, unit)) continue
       if (unit.kind === 'cache') caches.push(text)
-      else if (!isKnown) added.push(text)
+      else if (!Object.hasOwn(before.marks, text)) added.push(text)
       else if (before.packages?.[text] !== this.#hash(unit)) modified.push(text)
     }
     const removed = Object.keys(before.marks).filter((path) => !found.has(path))
@@ -355,6 +357,12 @@ function isEnvironment(at: RawPath): boolean {
       return false
     }
   })
+}
+
+function isUntouched(before: FoundDependencies, path: string, unit: Unit): boolean {
+  const marks = unit.kind === 'cache' ? before.caches : before.marks
+  const isKnown = Object.hasOwn(marks, path) && unit.newest < before.since
+  return isKnown && marks[path] === markOf(unit)
 }
 
 function markOf({ mark }: Unit): string {

@@ -295,6 +295,25 @@ test('closed folders are not looked at, and odd names are told in one line', asy
   for (const one of changes) assert.match(one, /^node_modules\/[^\n]+ was (?:modified|removed)$/)
 })
 
+test('hashes of an earlier capture count for what nobody touched since', (t) => {
+  const work = new Workspace(t).write(...USUAL)
+  const job = { folder: work.cwd, above: null, closed: [] }
+  const first = captureAll(job, never)
+  const made = Object.fromEntries(Object.keys(first.packages!).map((path) => [path, path]))
+  const settled = { ...first, since: Infinity, packages: made }
+  assert.deepEqual(captureAll({ ...job, known: settled }, never).packages, made)
+  work.write('node_modules/a/index.js', 'node_modules/new/i.js').remove('node_modules/@s/b')
+  const now = captureAll({ ...job, known: settled }, never).packages!
+  const fresh = captureAll(job, never).packages!
+  const { 'node_modules/@s/b': _, ...others } = made
+  const touched = ['node_modules/a', 'node_modules/new'].map((path) => [path, fresh[path]])
+  assert.deepEqual(now, { ...others, ...Object.fromEntries(touched) })
+  assert.notEqual(fresh['node_modules/a'], undefined)
+  // What changed in the step of the clock of the capture may have changed again.
+  const recent = { ...first, since: 0, packages: made }
+  assert.deepEqual(captureAll({ ...job, known: recent }, never).packages, fresh)
+})
+
 test('beyond the bounds each touched package, or each folder, counts as changed', (t) => {
   const work = new Workspace(t).write(...USUAL)
   const job = { folder: work.cwd, above: null, closed: [] }
