@@ -3,9 +3,10 @@ import { CheckpointError } from '../errors.js'
 import type { ForkFiles } from '../request/fork-files.js'
 import { manifestOf } from '../workspace/tracked-folder.js'
 import { comparePaths, netChanges } from '../workspace/net-changes.js'
-import { readTree } from '../workspace/read-tree.js'
+import { readTree, objectsOf } from '../workspace/read-tree.js'
 import type { CheckpointSettings } from './settings.js'
-import { useTree } from './use-tree.js'
+import type { ObjectStore } from '../object-store.js'
+import { SeenHashes } from './hash-set.js'
 
 /** The files of checkpoints with which forks begin; null for an engine without checkpoints. */
 export function forkFiles(settings: CheckpointSettings | null): ForkFiles | null {
@@ -32,4 +33,29 @@ export function forkFiles(settings: CheckpointSettings | null): ForkFiles | null
       return paths.sort(comparePaths)
     },
   }
+}
+
+const BATCH = 500
+
+/**
+ * Uses a whole checkpoint of another run anew, so that it stays when that run is deleted: within
+ * `ObjectUse.capturing`, which waits until the record that refers to it is durable.
+ *
+ * @throws {@link CheckpointError} with `not_kept` when a part of it is not there any more;
+ * {@link StoreError} when a folder of it is damaged or gone.
+ */
+export async function useTree(objects: ObjectStore, checkpointId: string): Promise<void> {
+  let batch: string[] = []
+  const use = async (): Promise<void> => {
+    const there = await objects.has(batch)
+    if (there.size < batch.length) {
+      const problem = `checkpoint ${checkpointId} is not stored any more: its run was deleted`
+      throw new CheckpointError('not_kept', problem)
+    }
+    batch = []
+  }
+  for await (const hash of objectsOf(objects, checkpointId, new SeenHashes())) {
+    if (batch.push(hash) === BATCH) await use()
+  }
+  await use()
 }

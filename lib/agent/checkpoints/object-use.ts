@@ -1,4 +1,5 @@
 import type { ObjectStore } from '../object-store.js'
+import { raceAbort } from '../../internal/time.js'
 
 /** Blobs that one capture has stored or found. */
 type Used = Set<string>
@@ -93,5 +94,21 @@ export class ObjectUse {
       list: (after, limit) => objects.list(after, limit),
       delete: (hashes, unusedMs) => objects.delete(hashes, unusedMs),
     }
+  }
+}
+
+/** The same store, of which each call rejects with the signal's reason when that aborts first. */
+export function boundedObjects(objects: ObjectStore, signal: AbortSignal): ObjectStore {
+  const bounded = <T>(work: () => Promise<T>): Promise<T> =>
+    raceAbort(Promise.resolve().then(work), signal)
+  const { claimSweep } = objects
+  return {
+    exclusive: objects.exclusive,
+    put: (blobs) => bounded(() => objects.put(blobs)),
+    get: (hash) => bounded(() => objects.get(hash)),
+    has: (hashes) => bounded(() => objects.has(hashes)),
+    list: (after, limit) => bounded(() => objects.list(after, limit)),
+    delete: (hashes, unusedMs) => bounded(() => objects.delete(hashes, unusedMs)),
+    ...(claimSweep && { claimSweep: (ms) => bounded(() => claimSweep.call(objects, ms)) }),
   }
 }

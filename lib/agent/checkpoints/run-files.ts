@@ -15,7 +15,6 @@ import type { RootsOf } from '../request/roots.js'
 import type { RunDetails } from '../run-details.js'
 import { applyChanges } from './apply-changes.js'
 import { FileOperations } from './file-operations.js'
-import { needsCopy } from './needs-copy.js'
 import type { CheckpointSettings } from './settings.js'
 import type { Copies, RunFiles } from './run-logs.js'
 
@@ -132,4 +131,11 @@ export class EngineRunFiles implements RunFiles {
 export function appliesItself({ state }: Pick<LogWriter, 'state'>): boolean {
   const { apply, workspace } = state.frozen.request
   return apply === 'on_achieved' && workspace === 'isolated'
+}
+
+/** May the copy of an isolated run still be needed? */
+export function needsCopy({ role, status, changes }: RunDetails): boolean {
+  if (changes === 'applied' || changes === 'discarded') return false
+  // What an attempt or a delegate changed is brought from what it has stored.
+  return role === 'root' || !isTerminal(status)
 }

@@ -19,7 +19,7 @@ import { openPinned } from '../workspace/open.js'
 import { readContent, readTree } from '../workspace/read-tree.js'
 import { exactPath } from '../workspace/raw-paths.js'
 import { WalkedRoot } from '../workspace/walk-folder.js'
-import { boundedObjects } from './bounded-objects.js'
+import { boundedObjects } from './object-use.js'
 import { isOfOriginal, newestFirst } from './checkpoint-chain.js'
 import type { Copies } from './run-logs.js'
 

@@ -2,8 +2,7 @@ import type { Clock } from '../../internal/time.js'
 import type { ObjectStore } from '../object-store.js'
 import type { RunStore } from '../store.js'
 import type { TreeRules } from '../workspace/left-out.js'
-import { boundedObjects } from './bounded-objects.js'
-import { ObjectUse } from './object-use.js'
+import { boundedObjects, ObjectUse } from './object-use.js'
 
 /** What the checkpoints of all runs of an engine have in common. */
 export interface CheckpointSettings {

@@ -15,7 +15,7 @@ import { isTerminal } from '../events.js'
 import { warn } from '../output.js'
 import type { RunDetails } from '../run-details.js'
 import type { RunStore } from '../store.js'
-import { needsCopy } from './needs-copy.js'
+import { needsCopy } from './run-files.js'
 import type { ObjectUse } from './object-use.js'
 import { inBackground, Reclaimer, REST, type Schedule } from './reclaim.js'
 

@@ -12,7 +12,7 @@
  * @module
  */
 import { inSlices } from '../../internal/time.js'
-import { boundedObjects } from '../checkpoints/bounded-objects.js'
+import { boundedObjects } from '../checkpoints/object-use.js'
 import type { CheckpointSettings } from '../checkpoints/settings.js'
 import type { Executor, IsolatedCopy } from '../executor.js'
 import { onOwnFiles } from '../exhaustion.js'

@@ -5,7 +5,7 @@
 import type { ObjectStore, RunRecord, RunStore, StoredObject } from 'runwright/agent'
 import { ObjectUse } from '../../../lib/agent/checkpoints/object-use.js'
 import { Reclaimer } from '../../../lib/agent/checkpoints/reclaim.js'
-import { useTree } from '../../../lib/agent/checkpoints/use-tree.js'
+import { useTree } from '../../../lib/agent/checkpoints/fork-files.js'
 import { blob } from '../../../lib/agent/testing/object-contract/suite.js'
 import { sampleRun } from '../../../lib/agent/testing/sample-records.js'
 import { encodeFolder, type FolderEntry } from '../../../lib/agent/workspace/tree-objects.js'

@@ -1,7 +1,8 @@
-import { constants } from 'node:fs'
-import { open, readdir, realpath } from 'node:fs/promises'
-import { isAbsolute, join, relative, sep } from 'node:path'
+import { realpath } from 'node:fs/promises'
+import { isAbsolute } from 'node:path'
 import { isInside } from '../../workspace/paths.js'
+import { exactPath, exactText } from '../../workspace/raw-paths.js'
+import { walkFolder, WalkedFolder } from '../../workspace/walk-folder.js'
 import { MAX_BYTES, MAX_FILES, sizesProblem } from './held-out-tests.js'
 
 const SKIPPED: ReadonlySet<string> = new Set(['.git', 'node_modules'])
@@ -30,45 +31,34 @@ export async function readHoldoutFolder(
     const why = 'it is in or above a folder that runs may work in'
     throw new TypeError(`holdout.folder: runs can read ${folder}, as ${why}`)
   }
-  const paths = await filesIn(real)
-  const files = new Map<string, Uint8Array>()
-  let left = MAX_BYTES
-  for (const path of paths) {
-    const content = await readAtMost(path, left + 1)
-    left -= content.length
-    if (left < 0) break
-    files.set(relative(real, path).replaceAll(sep, '/'), content)
-  }
-  const sizes = [...files].map(([path, { length }]) => [path, length] as const)
-  const problem = left < 0 ? 'must be at most 8 MiB in all' : sizesProblem(sizes)
-  if (problem !== null) throw new TypeError(`holdout.folder: ${problem}`)
-  return files
+  const files = readFiles(real)
+  const sizes = files.map(([path, { length }]) => [path, length] as const)
+  const problem = sizesProblem(sizes)
+  if (problem !== null) throw invalid(problem)
+  return new Map(files)
 }
 
-async function filesIn(root: string): Promise<readonly string[]> {
-  const files: string[] = []
-  const folders = [root]
-  for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
-    for (const entry of await readdir(folder, { withFileTypes: true })) {
-      const path = join(folder, entry.name)
-      if (entry.isDirectory() && !SKIPPED.has(entry.name)) folders.push(path)
-      if (entry.isFile()) files.push(path)
-    }
-    if (files.length + folders.length > MAX_FILES)
-      throw new TypeError(`holdout.folder: must be at most ${MAX_FILES} files`)
+function readFiles(root: string): readonly (readonly [string, Uint8Array])[] {
+  const files: [string, Uint8Array][] = []
+  let [entries, left] = [0, MAX_BYTES]
+  using top = WalkedFolder.open(exactPath(root))
+  for (const found of walkFolder(top)) {
+    const { folder, kind, name } = found
+    if (kind === 'folder' && !SKIPPED.has(name)) found.enter()
+    entries += kind === 'file' || kind === 'folder' ? 1 : 0
+    if (entries > MAX_FILES) throw invalid(`must be at most ${MAX_FILES} files`)
+    if (kind !== 'file') continue
+    const path = exactText(found.path)
+    const read = folder.read(name, left, (bytes) => new Uint8Array(bytes))
+    if (read === 'unreadable') throw invalid(`${path} cannot be read`)
+    if (read === 'large') throw invalid('must be at most 8 MiB in all')
+    if (read === null) continue
+    left -= read.content.length
+    files.push([path, read.content])
   }
-  return files.sort()
+  return files.sort(([a], [b]) => (a < b ? -1 : 1))
 }
 
-async function readAtMost(path: string, bytes: number): Promise<Buffer> {
-  await using file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW)
-  const { size } = await file.stat()
-  const content = Buffer.alloc(Math.min(size, bytes))
-  let at = 0
-  while (at < content.length) {
-    const { bytesRead } = await file.read(content, at, content.length - at, at)
-    if (bytesRead === 0) break
-    at += bytesRead
-  }
-  return content.subarray(0, at)
+function invalid(problem: string): TypeError {
+  return new TypeError(`holdout.folder: ${problem}`)
 }
