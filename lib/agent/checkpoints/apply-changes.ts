@@ -1,10 +1,8 @@
 import { inSlices } from '../../internal/time.js'
 import type { ApplyResult } from '../checkpoint.js'
 import { InvalidRequestError, RunStateError, WorkspaceChangedError } from '../errors.js'
-import type { RecordDraft } from '../events.js'
 import type { RunTrees } from '../log/run-state.js'
 import type { LogWriter } from '../log/writer.js'
-import type { ObjectStore } from '../object-store.js'
 import type { Tree } from '../tree.js'
 import { netChanges } from '../workspace/net-changes.js'
 import { readTree } from '../workspace/read-tree.js'
@@ -15,8 +13,6 @@ export interface Apply extends Pick<Operation, 'by' | 'force' | 'waits'> {
   /** Null for all that the run changed. */
   readonly paths: readonly string[] | null
   readonly dryRun: boolean
-  /** As for {@link FileOperations.change}. */
-  readonly append: (drafts: readonly RecordDraft[]) => Promise<void>
 }
 
 /**
@@ -29,17 +25,15 @@ export interface Apply extends Pick<Operation, 'by' | 'force' | 'waits'> {
  */
 export async function applyChanges(
   operations: FileOperations,
-  objects: ObjectStore,
-  log: LogWriter,
-  signal: AbortSignal,
   folder: StoredFolder,
-  { paths, dryRun, append, ...how }: Apply,
+  { paths, dryRun, ...how }: Apply,
 ): Promise<ApplyResult> {
+  const { log } = folder
   const trees = treesOf(log)
-  const ours = await readTree(objects, trees.newest)
+  const ours = await readTree(operations.objects, trees.newest)
   const began = await operations.changesBegan(log)
   const wanted = paths === null ? null : await changedPaths(began, ours, paths)
-  const { captured, tree: theirs } = await folder.capture(log)
+  const { captured, tree: theirs } = await folder.capture()
   const plan = await operations.planApply(log, { ours, theirs }, wanted, how.force)
   const { steps, merged, conflicts } = plan
   // What the folder has already is to be decided as well, while the changes wait for that.
@@ -54,7 +48,7 @@ export async function applyChanges(
     return { applied, merged, skipped: [], conflicts, checkpoint_id: null }
   }
   const operation = { operation: 'apply', after: trees.newest, paths: wanted, ...how } as const
-  const done = await operations.change(log, signal, folder, operation, captured, plan, append)
+  const done = await operations.change(folder, operation, captured, plan)
   const reached = new Set(done.paths)
   return {
     applied: done.paths,

@@ -83,31 +83,35 @@ const MAX_NAMED = 1_000
 /** Paths that a text names. */
 const MAX_IN_TEXT = 10
 
-/** A folder that is pinned, and can be stored as often as needed. */
+/** A folder in which a run operates: it is pinned, and can be stored as often as needed. */
 export class StoredFolder implements AsyncDisposable {
+  readonly log: LogWriter
   readonly pinned: PinnedFolder
+  readonly signal: AbortSignal
   /** Folders in it that do not exist for runs. */
   readonly closed: readonly string[]
   readonly #objects: ObjectStore
-  readonly #signal: AbortSignal
   readonly #tracker: TrackedFolder
 
   constructor(
+    log: LogWriter,
+    signal: AbortSignal,
     pinned: PinnedFolder,
     rules: TreeRules,
     objects: ObjectStore,
-    signal: AbortSignal,
   ) {
+    this.log = log
     this.pinned = pinned
+    this.signal = signal
     this.closed = rules.closed ?? []
     this.#objects = objects
-    this.#signal = signal
     this.#tracker = new TrackedFolder(rules)
   }
 
   /** Stores the content of the folder as it is. */
-  async capture(log: LogWriter): Promise<{ readonly captured: Captured; readonly tree: Tree }> {
-    const options = { previous: log.state.checkpoints?.newest ?? null, signal: this.#signal }
+  async capture(): Promise<{ readonly captured: Captured; readonly tree: Tree }> {
+    const { log, signal } = this
+    const options = { previous: log.state.checkpoints?.newest ?? null, signal }
     const captured = await this.pinned.guard(() =>
       this.#tracker.capture(this.pinned.path, this.#objects, options),
     )
@@ -140,6 +144,7 @@ export class FileOperations {
   async inFolder<T>(
     folder: string,
     roots: readonly string[],
+    log: LogWriter,
     signal: AbortSignal,
     work: (folder: StoredFolder) => Promise<T>,
   ): Promise<T> {
@@ -147,7 +152,8 @@ export class FileOperations {
     const closed = await closedInCopy(folder, rules.closed ?? [])
     const pinned = await openPinned(folder, { roots, closed }, null, () => undefined)
     return await use.capturing(async (objects) => {
-      await using stored = new StoredFolder(pinned.folder, { ...rules, closed }, objects, signal)
+      const { folder: held } = pinned
+      await using stored = new StoredFolder(log, signal, held, { ...rules, closed }, objects)
       return await work(stored)
     })
   }
@@ -155,21 +161,18 @@ export class FileOperations {
   /**
    * Does an operation; resolves once that is durable.
    *
-   * @param append makes the intent durable, or throws and leaves everything as it was
+   * @param before what the folder has
    * @throws {@link WorkspaceChangedError} for files in folders that would have to make room;
    * {@link FileOperationError} when the system refused a change: all were undone, or the intent is
    * still open.
    */
   async change(
-    log: LogWriter,
-    signal: AbortSignal,
     folder: StoredFolder,
     { operation, after, paths, force, by, merge, waits }: Operation,
     before: Captured,
     steps: Steps,
-    append: (drafts: readonly RecordDraft[]) => Promise<void>,
   ): Promise<Changed> {
-    const { pinned } = folder
+    const { log, pinned, signal } = folder
     if (operation !== 'merge') await this.assertRoom(folder, steps)
     const { head } = log.state
     const { iteration } = head.details
@@ -179,7 +182,8 @@ export class FileOperations {
     const from = merge && { run_id: merge.runId, conflicts: merge.conflicts }
     const base = merge && { base: merge.base }
     const key = randomUUID()
-    await append([
+    // An intent that a request cannot store is none.
+    await (waits ? log.append : log.offer).call(log, [
       checkpointDraft(before, reasonOf(log, isOriginal, operation), head),
       {
         kind: 'files_changing',
@@ -188,7 +192,7 @@ export class FileOperations {
         private: { paths, folder: pinned.real, force, ...base, key },
       },
     ])
-    const error = await this.#perform(signal, folder, steps, { key, again: false, waits })
+    const error = await this.#perform(folder, steps, { key, again: false, waits })
     const failure = error && failureOf(operation, error, before.checkpoint_id)
     if (error instanceof HalfAppliedError) {
       noteHalf(log, pinned.real, error)
@@ -225,8 +229,8 @@ export class FileOperations {
     const attempt = async (): Promise<Ended> => {
       const plan = { ...intent.payload, paths, force, base }
       planned = await this.#patiently(signal, () => this.#planAgain(log, plan))
-      return await this.inFolder(folder, [folder], signal, async (stored) => {
-        const error = await this.#perform(signal, stored, planned, how)
+      return await this.inFolder(folder, [folder], log, signal, async (stored) => {
+        const error = await this.#perform(stored, planned, how)
         if (error instanceof HalfAppliedError) throw error
         if (error !== null) warnOf(log, operation, error)
         return { error, changed: await this.#end(log, signal, stored, done, planned.steps) }
@@ -322,8 +326,7 @@ export class FileOperations {
    * @throws the signal's reason
    */
   async #perform(
-    signal: AbortSignal,
-    { closed, pinned }: StoredFolder,
+    { closed, pinned, signal }: StoredFolder,
     steps: Steps,
     { key, again, waits }: Attempt,
   ): Promise<Error | null> {
@@ -373,7 +376,7 @@ export class FileOperations {
     { operation_id, operation, by }: Pick<Intent['payload'], 'operation_id' | 'operation' | 'by'>,
     steps: readonly PathStep[],
   ): Promise<Changed> {
-    const capturing = folder && this.#patiently(signal, () => folder.capture(log))
+    const capturing = folder && this.#patiently(signal, () => folder.capture())
     const now = (await capturing?.catch(() => null)) ?? null
     const isDone = ({ path, after }: PathStep): boolean =>
       now !== null && isSameEntry(now.tree.entries.get(path) ?? null, after)

@@ -1,8 +1,6 @@
 import { inSlices } from '../../internal/time.js'
 import type { RestoreResult } from '../checkpoint.js'
 import { CheckpointError, InvalidRequestError, WorkspaceChangedError } from '../errors.js'
-import type { LogWriter } from '../log/writer.js'
-import type { ObjectStore } from '../object-store.js'
 import type { LeftOut, Tree } from '../tree.js'
 import { planRestore, type PathStep } from '../workspace/apply.js'
 import { isSameEntry } from '../workspace/net-changes.js'
@@ -32,13 +30,12 @@ export interface Restore {
  */
 export async function restoreFolder(
   operations: FileOperations,
-  objects: ObjectStore,
-  log: LogWriter,
-  signal: AbortSignal,
   folder: StoredFolder,
   { checkpointId, paths, newest, reason, force, by }: Restore,
 ): Promise<RestoreResult> {
-  const { captured, tree: now } = await folder.capture(log)
+  const { log } = folder
+  const { objects } = operations
+  const { captured, tree: now } = await folder.capture()
   const target = await readTree(objects, checkpointId)
   assertKnown(paths ?? [], [now, target])
   const all = await inSlices(planRestore(now, target))
@@ -62,8 +59,7 @@ export async function restoreFolder(
   }
   const waits = false
   const operation = { operation: 'restore', after: checkpointId, paths, force, by, waits } as const
-  const append = log.offer.bind(log)
-  const done = await operations.change(log, signal, folder, operation, captured, { steps }, append)
+  const done = await operations.change(folder, operation, captured, { steps })
   return { ...result, ...done }
 }
 

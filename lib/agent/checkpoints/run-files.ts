@@ -82,18 +82,11 @@ export class EngineRunFiles implements RunFiles {
   }
 
   async #apply(log: LogWriter, signal: AbortSignal): Promise<void> {
-    const { rootsOf, use } = this.#settings
     const { details, owner } = log.state.head
-    const roots = await rootsOf(owner)
-    await this.#operations.inFolder(details.cwd, roots, signal, (folder) =>
-      applyChanges(this.#operations, use.objects, log, signal, folder, {
-        paths: null,
-        dryRun: false,
-        force: false,
-        by: null,
-        waits: true,
-        append: (drafts) => log.append(drafts),
-      }),
+    const roots = await this.#settings.rootsOf(owner)
+    const all = { paths: null, dryRun: false, force: false, by: null, waits: true }
+    await this.#operations.inFolder(details.cwd, roots, log, signal, (folder) =>
+      applyChanges(this.#operations, folder, all),
     )
   }
 

@@ -20,7 +20,6 @@ import { visibleHead } from '../request/visible-head.js'
 import {
   APPLY_SCHEMA, RESTORE_SCHEMA, type ApplyRequest, type RestoreRequest,
 } from '../request/workspace-requests.js'
-import type { ObjectStore } from '../object-store.js'
 import type { RunHead } from '../run-details.js'
 import { checkRequest } from '../check-schema.js'
 import type { JsonSchema } from '../schema.js'
@@ -47,7 +46,6 @@ export interface WorkspacesSettings {
 
 /** Everything that needs contents. */
 interface Parts {
-  readonly objects: ObjectStore
   readonly trees: RunTreeReader
   readonly operations: FileOperations
 }
@@ -69,18 +67,12 @@ export class Workspaces implements RunWorkspaces {
   constructor(settings: WorkspacesSettings) {
     this.#settings = settings
     const { checkpoints } = settings
-    this.#parts =
-      checkpoints === null
-        ? null
-        : {
-            objects: checkpoints.use.objects,
-            trees: new RunTreeReader({
-              ...settings,
-              objects: checkpoints.use.objects,
-              rules: checkpoints.rules,
-            }),
-            operations: new FileOperations(checkpoints),
-          }
+    this.#parts = checkpoints && {
+      trees: new RunTreeReader({
+        ...settings, objects: checkpoints.use.objects, rules: checkpoints.rules,
+      }),
+      operations: new FileOperations(checkpoints),
+    }
   }
 
   async checkpoints(runId: string, caller?: WorkspaceCaller): Promise<readonly Checkpoint[]> {
@@ -142,7 +134,7 @@ export class Workspaces implements RunWorkspaces {
     const given = checked<RestoreRequest>(RESTORE_SCHEMA, request, ['paths'])
     const { checkpoint_id, paths = null, force = false } = given
     refuseSecrets(paths)
-    const { objects, operations, trees } = this.#ready(head)
+    const { operations, trees } = this.#ready(head)
     const target = await trees.find(head, checkpoint_id)
     const { workspace, cwd } = head.details
     // Of the folders that had this content, the one that had it last: so every restore and apply
@@ -161,8 +153,8 @@ export class Workspaces implements RunWorkspaces {
       const newest = await this.#newest(log.state.head, isOriginal && workspace === 'isolated')
       const restored = { checkpointId: checkpoint_id, paths, reason, force, by } as const
       return await withFailures('restore', () =>
-        operations.inFolder(folder, roots, signal, (stored) =>
-          restoreFolder(operations, objects, log, signal, stored, {
+        operations.inFolder(folder, roots, log, signal, (stored) =>
+          restoreFolder(operations, stored, {
             ...restored, newest: newest ?? checkpoint_id,
           }),
         ),
@@ -175,7 +167,7 @@ export class Workspaces implements RunWorkspaces {
     const given = checked<ApplyRequest>(APPLY_SCHEMA, request, ['paths'])
     const { paths = null, dry_run: dryRun = false, force = false } = given
     refuseSecrets(paths)
-    const { objects, operations } = this.#ready(head)
+    const { operations } = this.#ready(head)
     requireChanges(head)
     const { rootsOf, logs } = this.#settings
     const { cwd } = head.details
@@ -185,11 +177,10 @@ export class Workspaces implements RunWorkspaces {
     const result = await logs.operate(head, dryRun ? null : cwd, async (log, signal) => {
       await operations.finish(log, signal, false)
       requireChanges(log.state.head)
-      const append = log.offer.bind(log)
-      const wanted = { paths, dryRun, force, by, append, waits: false }
+      const wanted = { paths, dryRun, force, by, waits: false }
       return await withFailures('apply', () =>
-        operations.inFolder(cwd, roots, signal, (folder) =>
-          applyChanges(operations, objects, log, signal, folder, wanted),
+        operations.inFolder(cwd, roots, log, signal, (folder) =>
+          applyChanges(operations, folder, wanted),
         ),
       )
     })

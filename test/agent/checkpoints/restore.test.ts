@@ -7,7 +7,6 @@ import type {
   FileOperations, StoredFolder,
 } from '../../../lib/agent/checkpoints/file-operations.js'
 import { restoreFolder } from '../../../lib/agent/checkpoints/restore.js'
-import type { LogWriter } from '../../../lib/agent/log/writer.js'
 import { TrackedFolder } from '../../../lib/agent/workspace/tracked-folder.js'
 import { readTree } from '../../../lib/agent/workspace/read-tree.js'
 import { atGate, bash, follow, scratch, write } from '../../helpers/engine.js'
@@ -91,15 +90,12 @@ test('content that a checkpoint could not store is overwritten only by force', a
   const tree = await readTree(objects, newest)
   const entries = new Map([['a', { ...tree.entries.get('a')!, stored: false }]])
   const now = { captured: { checkpoint_id: newest }, tree: { ...tree, entries } }
-  const folder = {
-    capture: () => Promise.resolve(now),
-  } as unknown as StoredFolder
+  const folder = { capture: () => Promise.resolve(now) } as unknown as StoredFolder
   const operations = {
-    change: () => Promise.resolve({ paths: ['a'], skipped: [] }),
+    objects, change: () => Promise.resolve({ paths: ['a'], skipped: [] }),
   } as unknown as FileOperations
-  const log = { offer: () => Promise.resolve() } as unknown as LogWriter
   const restore = (force: boolean): Promise<RestoreResult> =>
-    restoreFolder(operations, objects, log, signal, folder, {
+    restoreFolder(operations, folder, {
       checkpointId, paths: null, newest, reason: 'restore', force, by: null,
     })
   await assert.rejects(restore(false), { problem: 'not_kept', paths: ['a'] })

@@ -203,8 +203,8 @@ export class Delegates implements StartsRuns {
     assertWanted: () => void,
   ): Promise<void> {
     const { lost } = this.#options
-    await operations.inFolder(folder.real, [folder.real], lost, async (stored) => {
-      const { captured, tree: theirs } = await stored.capture(log)
+    await operations.inFolder(folder.real, [folder.real], log, lost, async (stored) => {
+      const { captured, tree: theirs } = await stored.capture()
       const ours = await readTree(operations.objects, after)
       const plan = await operations.planMerge(base, { ours, theirs })
       const { conflicts } = plan
@@ -212,9 +212,7 @@ export class Delegates implements StartsRuns {
       const rest = { paths: null, force: false, by: null, waits: true, merge }
       const operation = { operation: 'merge', after, ...rest } as const
       assertWanted()
-      await operations.change(log, lost, stored, operation, captured, plan, (drafts) =>
-        log.append(drafts),
-      )
+      await operations.change(stored, operation, captured, plan)
     })
   }
 }
