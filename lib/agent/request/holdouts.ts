@@ -85,10 +85,11 @@ export class Holdouts {
         : option
     if (given === null) return null
     checkHoldout(given)
-    const { command, files = {}, folder, tell = 'verdict' } = given
-    if (folder === undefined) return heldOutTests({ command, files, tell })
+    const { allowed_skips = 0, command, files = {}, folder, tell = 'verdict' } = given
+    const tests = heldOutTests({ command, files, tell, allowed_skips })
+    if (folder === undefined) return tests
     const roots = [...(await rootsOf(owner)), request.cwd].filter((root) => root !== '')
-    return { files: await readHoldoutFolder(folder, roots, closed), command, tell }
+    return { ...tests, files: await readHoldoutFolder(folder, roots, closed) }
   }
 
   /** The held-out tests of a run; null when it has none. */

@@ -12,6 +12,8 @@ const TAG_BYTES = 16
 interface Plain {
   readonly command: string
   readonly tell: HoldoutTell
+  /** Absent in runs of earlier versions. */
+  readonly allowedSkips?: number | null
   readonly files: readonly (readonly [path: string, content: string])[]
 }
 
@@ -22,11 +24,11 @@ export function newKey(): string {
 
 /** Held-out tests as they are stored: nonce, tag and what is encrypted; of no use to other runs. */
 export function encrypt(tests: HeldOutTests, key: string, runId: string): Buffer {
-  const { command, files, tell } = tests
+  const { allowedSkips, command, files, tell } = tests
   const contents = [...files].map(
     ([path, content]) => [path, Buffer.from(content).toString('base64')] as const,
   )
-  const plain: Plain = { command, tell, files: contents }
+  const plain: Plain = { command, tell, files: contents, allowedSkips }
   const nonce = randomBytes(NONCE_BYTES)
   const cipher = createCipheriv(CIPHER, Buffer.from(key, 'base64'), nonce)
   cipher.setAAD(Buffer.from(runId))
@@ -64,7 +66,8 @@ function decrypt(stored: Uint8Array, key: string, runId: string): HeldOutTests {
     const files = plain.files.map(
       ([path, content]) => [path, Buffer.from(content, 'base64')] as const,
     )
-    return { command: plain.command, tell: plain.tell, files: new Map(files) }
+    const { allowedSkips = null, command, tell } = plain
+    return { command, tell, files: new Map(files), allowedSkips }
   } catch {
     // Without the cause: an error of the JSON parser quotes what it parsed.
     const text = `the held-out tests of run ${runId} are damaged`

@@ -19,10 +19,12 @@ export type HoldoutRequest = {
   readonly command: string
   /** @defaultValue 'verdict' */
   readonly tell?: HoldoutTell
+  /** How many of them may be skipped, at most a million. @defaultValue 0 */
+  readonly allowed_skips?: number
 }
 
 /** Held-out tests as hosts give them: with `files`, or with a `folder` that has them. */
-export interface Holdout extends Omit<HoldoutRequest, 'files' | 'tell'> {
+export interface Holdout extends Omit<HoldoutRequest, 'files' | 'tell' | 'allowed_skips'> {
   /** The text of each file by its path in the folder of the run; it may replace one there. */
   readonly files?: HoldoutRequest['files'] | undefined
   /**
@@ -32,10 +34,12 @@ export interface Holdout extends Omit<HoldoutRequest, 'files' | 'tell'> {
   readonly folder?: string | undefined
   /** What the model hears when they fail. @defaultValue 'verdict' */
   readonly tell?: HoldoutTell | undefined
+  /** How many of them may be skipped, at most a million. @defaultValue 0 */
+  readonly allowed_skips?: number | undefined
 }
 
 const HOLDOUT: OptionKinds<Holdout> = {
-  files: 'object', folder: 'string', tell: 'string',
+  files: 'object', folder: 'string', tell: 'string', allowed_skips: 'number',
   command: 'string! the command that runs the held-out tests',
 }
 
@@ -45,6 +49,8 @@ export interface HeldOutTests {
   readonly files: ReadonlyMap<string, Uint8Array>
   readonly command: string
   readonly tell: HoldoutTell
+  /** Null in runs of earlier versions: any number. */
+  readonly allowedSkips: number | null
 }
 
 /** What an evaluation needs of its run. */
@@ -65,6 +71,7 @@ export const MAX_FILES = 1_000
 export const MAX_BYTES: number = 8 * 1024 * 1024
 const MAX_PATH_BYTES = 1_024
 const MAX_COMMAND_BYTES = 32_768
+const MAX_SKIPS = 1_000_000
 
 const TELL: readonly unknown[] = ['verdict', 'count']
 
@@ -94,6 +101,13 @@ export const HOLDOUT_SCHEMA: JsonSchema = {
       default: 'verdict',
       description: 'What the model hears when they fail: that they do, or how many.',
     },
+    allowed_skips: {
+      type: 'integer',
+      minimum: 0,
+      maximum: MAX_SKIPS,
+      default: 0,
+      description: 'How many of them may be skipped, as their runner reports it.',
+    },
   },
   description:
     'Tests that the run can never read, and that must pass as well: see "Held-out tests" in the ' +
@@ -110,7 +124,7 @@ export function holdoutViolations(value: unknown): readonly SchemaViolation[] {
   const report = (field: string, detail: string): void => {
     violations.push({ pointer: `/holdout${field}`, detail })
   }
-  const { command, files, tell } = value
+  const { allowed_skips: skips = 0, command, files, tell } = value
   const known = Object.keys(HOLDOUT_SCHEMA.properties ?? {})
   if ('folder' in value) report('/folder', 'can only be named by the host: send `files`')
   else if (Object.keys(value).some((name) => !known.includes(name)))
@@ -120,6 +134,9 @@ export function holdoutViolations(value: unknown): readonly SchemaViolation[] {
     report('/command', detail)
   }
   if (tell !== undefined && !TELL.includes(tell)) report('/tell', 'must be "verdict" or "count"')
+  if (!Number.isInteger(skips) || (skips as number) < 0 || (skips as number) > MAX_SKIPS) {
+    report('/allowed_skips', `must be an integer from 0 to ${MAX_SKIPS}`)
+  }
   const problem = 'folder' in value ? null : filesProblem(files)
   if (problem !== null) report('/files', problem)
   return violations
@@ -128,20 +145,21 @@ export function holdoutViolations(value: unknown): readonly SchemaViolation[] {
 /** @throws TypeError that says what is wrong with the held-out tests of a host. */
 export function checkHoldout(given: Holdout): void {
   checkOptions(given, HOLDOUT, 'holdout')
-  const { command, files, folder, tell } = given
+  const { allowed_skips = 0, command, files, folder, tell } = given
   if ((files === undefined) === (folder === undefined))
     throw new TypeError('holdout must have either files or a folder')
   // A folder is read when a run is created.
-  const request = { command, files: files ?? { any: '' }, ...(tell !== undefined && { tell }) }
-  const [wrong] = holdoutViolations(request)
+  const request = { allowed_skips, command, files: files ?? { any: '' } }
+  const [wrong] = holdoutViolations({ ...request, ...(tell !== undefined && { tell }) })
   if (wrong === undefined) return
   throw new TypeError(`${wrong.pointer.slice(1).replaceAll('/', '.')} ${wrong.detail}`)
 }
 
 /** Valid held-out tests of a request. */
-export function heldOutTests({ command, files, tell = 'verdict' }: HoldoutRequest): HeldOutTests {
+export function heldOutTests(request: HoldoutRequest): HeldOutTests {
+  const { allowed_skips: allowedSkips = 0, command, files, tell = 'verdict' } = request
   const contents = Object.entries(files).map(([path, text]) => [path, Buffer.from(text)] as const)
-  return { files: new Map(contents), command, tell }
+  return { files: new Map(contents), command, tell, allowedSkips }
 }
 
 function isCommand(value: unknown): value is string {

@@ -51,6 +51,40 @@ test('with `count`, the run hears how many of how many fail', async (t) => {
   assert.match(JSON.stringify(world.requests.at(-1)), /2 of 4 held-out tests fail/)
 })
 
+for (const [runner, files, command] of [
+  ['node:test', {
+    'held/a.test.js': `const test = require('node:test'); const { add } = require('../lib/add.js')
+test('adds', (t) => (add(2, 2) === 4 ? undefined : t.skip('broken')))
+test('adds nothing', () => {})`,
+  }, 'node --test held/'],
+  ['unittest', {
+    'held/test_add.py': `import subprocess, unittest
+class Adds(unittest.TestCase):
+    def test_adds(self):
+        code = "process.exit(require('./lib/add.js').add(2, 2) === 4 ? 0 : 1)"
+        if subprocess.call(['node', '-e', code]) != 0:
+            raise unittest.SkipTest('broken')
+    def test_adds_nothing(self):
+        pass
+`,
+  }, 'python3 -m unittest held/test_add.py'],
+] as const) {
+  test(`a held-out test of ${runner} that is skipped has not passed, unless allowed`, async (t) => {
+    const holdout = { files, command, tell: 'count' }
+    const [wrong] = WRONG
+    const strict = await pursue(t, { steps: [wrong, RIGHT], request: { holdout } })
+    const { reason } = strict.checks[1]!
+    assert.match(reason, /^1 of 2 held-out tests are skipped \(evaluation 1 of 3\)/)
+    assert.equal(strict.details.status, 'achieved')
+    assert.equal(strict.evaluations.length, 2)
+    const lax = await pursue(t, {
+      steps: [wrong], request: { holdout: { ...holdout, allowed_skips: 1 } },
+    })
+    assert.equal(lax.details.status, 'achieved')
+    assert.equal(lax.evaluations.length, 1)
+  })
+}
+
 test('a command without a known runner has no count', async (t) => {
   const holdout = {
     files: { 'held/check.js': "process.exitCode = require('../lib/add.js').add(2, 3) === 5 ? 0 : 1" },

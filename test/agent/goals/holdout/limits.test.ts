@@ -31,6 +31,8 @@ for (const [what, holdout, pointer] of [
   ['with NUL in the command', { files: { a: '' }, command: 'a\0' }, '/holdout/command'],
   ['with a long command', { files: { a: '' }, command: 'é'.repeat(20_000) }, '/holdout/command'],
   ['that tell all', { ...named('a'), tell: SECRET }, '/holdout/tell'],
+  ['with -1 allowed skip', { ...named('a'), allowed_skips: -1 }, '/holdout/allowed_skips'],
+  ['with half of a skip', { ...named('a'), allowed_skips: 0.5 }, '/holdout/allowed_skips'],
   ['with 1 001 files', named(...many), '/holdout/files'],
   ['of 8 MiB and a byte', { files: { a: large }, command: 'a' }, '/holdout/files'],
   ...[

@@ -618,6 +618,7 @@ function holdoutOf(evaluations = 0): HoldoutRun & { readonly begun: number[] } {
         files: new Map([['held/check.sh', Buffer.from('exit 0\n')]]),
         command: 'sh held/check.sh',
         tell: 'verdict',
+        allowedSkips: 0,
       }),
     begin: (number) => Promise.resolve(void begun.push(number)),
   }
