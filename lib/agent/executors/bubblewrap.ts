@@ -11,6 +11,7 @@ import {
   COMMAND_VARIABLE, findProgram, redirectedEnvironment, RUN_VARIABLE, scrubbedEnvironment,
 } from './environment.js'
 import { holdArguments, notNow, runHeld } from './held-command.js'
+import { PackageMounts } from './package-mounts.js'
 import { PROCESS_OPTIONS, processExecutor, type ProcessExecutorOptions } from './process.js'
 import { killAll, markedProcesses } from './process-tree.js'
 import { sandboxArguments } from './sandbox.js'
@@ -120,6 +121,20 @@ async function userNamespaceArguments(): Promise<readonly string[]> {
   return noUserNamespaces ?? []
 }
 
+let descriptorsTaken: boolean | undefined
+
+/** Does bubblewrap mount what it gets as a descriptor? From 0.10 on, and in fixed older ones. */
+async function takesDescriptors(): Promise<boolean> {
+  if (descriptorsTaken !== undefined) return descriptorsTaken
+  try {
+    const { stdout } = await promisify(execFile)(findProgram('bwrap'), ['--help'])
+    descriptorsTaken = stdout.includes('--ro-bind-fd')
+  } catch (error) {
+    if (isExhausted(error)) throw notNow(error)
+  }
+  return descriptorsTaken ?? false
+}
+
 /**
  * Variables with which the C library loads code. They are for commands; `bwrap` itself, outside of
  * the sandbox, would load libraries that a command has put into the workspace.
@@ -151,6 +166,11 @@ export class BubblewrapExecutor implements Executor {
       scrubbedEnvironment(process.env, this.#env, { ...options.env, ...marks }),
       isolated,
     )
+    const takesFolder = cwdDescriptor !== undefined
+    using packages =
+      isolated !== undefined && (await takesDescriptors())
+        ? new PackageMounts(takesFolder ? 5 : 4)
+        : null
     const sandbox = await sandboxArguments({
       cwd,
       home: env['HOME'],
@@ -160,18 +180,22 @@ export class BubblewrapExecutor implements Executor {
       writable: options.writable,
       closed: this.#closed,
       isolated,
+      packages,
+    }).catch((error: unknown) => {
+      throw isExhausted(error) ? notNow(error) : error
     })
     // The temporary folder of this process does not exist in the sandbox.
     const all = Object.entries({ ...env, TMPDIR: '/tmp', ...options.env, ...marks })
     const isLoaders = ([name]: readonly [string, string]): boolean => LOADER_VARIABLES.test(name)
     const inner = all.filter(isLoaders).flatMap((entry) => ['--setenv', ...entry])
-    const hold = holdArguments(this.#shell, command, cwdDescriptor !== undefined)
+    const hold = holdArguments(this.#shell, command, takesFolder)
     const launch = {
       file: 'bwrap',
       args: [...(await userNamespaceArguments()), ...inner, ...sandbox, '--', this.#shell, ...hold],
       env: Object.fromEntries(all.filter((entry) => !isLoaders(entry))),
       cwd,
       cwdDescriptor,
+      packages,
       commandId,
       leaderIsSandbox: true,
     }

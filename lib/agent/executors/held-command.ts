@@ -41,6 +41,8 @@ export interface Launch {
   readonly cwd: string
   /** See {@link CommandOptions.cwdDescriptor}. */
   readonly cwdDescriptor: number | undefined
+  /** What else it gets, as descriptors after that; disposed once it has them. */
+  readonly packages?: (Disposable & { readonly descriptors: readonly number[] }) | null
   /** Value of {@link COMMAND_VARIABLE} in `env`. */
   readonly commandId: string
   /**
@@ -119,6 +121,7 @@ async function lead(
   if (stop.reason !== null) return STOPPED[stop.reason]
   const folder = launch.cwdDescriptor
   const passed = folder === undefined || !launch.leaderIsSandbox ? [] : [folder]
+  const more = launch.packages?.descriptors ?? []
   let child: ChildProcess
   try {
     await onOwnFiles('its guard cannot be started', () => lifeline.open())
@@ -129,13 +132,14 @@ async function lead(
       // in the coverage of the host.
       env: { ...launch.env, NODE_V8_COVERAGE: launch.env['NODE_V8_COVERAGE'] },
       detached: true,
-      stdio: ['ignore', pipe.writeEnd, pipe.writeEnd, 'pipe', ...passed],
+      stdio: ['ignore', pipe.writeEnd, pipe.writeEnd, 'pipe', ...passed, ...more],
     })
   } catch (error) {
     if (isExhausted(error)) throw notNow(error)
     return { problem: await whyNotStarted(launch, error) }
   } finally {
     pipe.closeWriteEnd()
+    launch.packages?.[Symbol.dispose]()
   }
   const ended = endOf(child)
   const pgid = child.pid

@@ -7,6 +7,7 @@
 import { lstat, readlink, realpath } from 'node:fs/promises'
 import { dirname, isAbsolute, join, resolve } from 'node:path'
 import type { IsolatedCopy } from '../executor.js'
+import type { PackageMounts } from './package-mounts.js'
 
 export interface SandboxPlan {
   readonly cwd: string
@@ -17,6 +18,8 @@ export interface SandboxPlan {
   readonly writable: readonly string[]
   readonly closed: readonly string[]
   readonly isolated?: IsolatedCopy | undefined
+  /** Null where bubblewrap takes no descriptors: `node_modules` is one mount by its path then. */
+  readonly packages: PackageMounts | null
 }
 
 /** Programs, libraries and their data: the same for all users. */
@@ -69,7 +72,7 @@ export async function sandboxArguments(plan: SandboxPlan): Promise<readonly stri
  * Closed folders behind empty ones; for a run in a copy the original as well, and on top of them
  * the copy. What hides is made read-only at the end, when there is a place for the copy in it.
  */
-async function hidden({ closed, isolated }: SandboxPlan): Promise<readonly string[]> {
+async function hidden({ closed, isolated, packages }: SandboxPlan): Promise<readonly string[]> {
   if (isolated === undefined)
     return (await outermostOf(closed)).flatMap((path) => ['--tmpfs', path, '--remount-ro', path])
   const { root, original, readOnly } = isolated
@@ -77,7 +80,9 @@ async function hidden({ closed, isolated }: SandboxPlan): Promise<readonly strin
   return [
     ...outer.flatMap((path) => ['--tmpfs', path]),
     ...bind('--bind', root),
-    ...(await mountable(readOnly)).flatMap(({ from, to }) => ['--ro-bind-try', from, to]),
+    ...(await mountable(readOnly)).flatMap((mount) =>
+      packages?.argumentsFor(mount) ?? ['--ro-bind-try', mount.from, mount.to],
+    ),
     ...outer.flatMap((path) => ['--remount-ro', path]),
   ]
 }

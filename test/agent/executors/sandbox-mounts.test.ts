@@ -41,7 +41,7 @@ for (const [what, swap] of [
     const mounted = async (): Promise<string[]> => {
       const plan = {
         cwd: root!, home: undefined, path: '/usr/bin', network: false, readOnly: [], writable: [],
-        closed: [data!],
+        closed: [data!], packages: null,
         isolated: { root: root!, original: original!, readOnly: [mount('a'), mount('c')] },
       }
       const found = await sandboxArguments(plan)
