@@ -52,6 +52,13 @@ export interface IsolatedCopy {
   readonly readOnly: readonly { readonly from: string; readonly to: string }[]
 }
 
+/**
+ * Folders directly in `node_modules` into which programs write what they can make anew, some of it
+ * code that is loaded in place of what it was made from. Sandboxes empty them in folders that they
+ * mount, and copies for sealed checks leave them out.
+ */
+export const PACKAGE_CACHES: ReadonlySet<string> = new Set(['.cache', '.vite', '.vite-temp'])
+
 /** The result of a command; one that cannot be started has exit code 127, not an exception. */
 export interface CommandResult {
   /** Its own, 128 + n after signal n, 124 timeout, 127 could not be started, 130 aborted. */

@@ -14,10 +14,9 @@
  */
 import { closeSync, constants, fstatSync, openSync, readdirSync, readlinkSync } from 'node:fs'
 import { basename, join } from 'node:path'
+import { PACKAGE_CACHES } from '../executor.js'
 import { isExhausted } from '../exhaustion.js'
 
-/** Folders directly in `node_modules` that Vite, Vitest, Babel, nyc and others write to. */
-const CACHES: readonly string[] = ['.cache', '.vite', '.vite-temp']
 /** Entries that are mounted singly in one sandbox: they take about a quarter of a second. */
 const MAX_ENTRIES = 400
 /** Opens a file, folder or link itself, without a right to read it. Node has no name for it. */
@@ -78,7 +77,7 @@ export class PackageMounts implements Disposable {
   #singly(at: string, names: readonly string[], to: string): readonly string[] | null {
     const args = ['--tmpfs', to]
     for (const name of names) {
-      const entry = CACHES.includes(name) ? null : opened(`${at}/${name}`, ENTRY_FLAGS)
+      const entry = PACKAGE_CACHES.has(name) ? null : opened(`${at}/${name}`, ENTRY_FLAGS)
       if (entry === null) continue
       const stats = fstatSync(entry)
       if (stats.isDirectory() || stats.isFile()) {
@@ -91,12 +90,13 @@ export class PackageMounts implements Disposable {
       if (target === null) return null
       if (target !== '') args.push('--symlink', target, join(to, name))
     }
-    return [...args, ...CACHES.flatMap((name) => this.#empty(join(to, name))), '--remount-ro', to]
+    const caches = [...PACKAGE_CACHES].flatMap((name) => this.#empty(join(to, name)))
+    return [...args, ...caches, '--remount-ro', to]
   }
 
   /** Empties the caches of a folder that is mounted as a whole. */
   #emptied(at: string, to: string): readonly string[] {
-    return CACHES.flatMap((name) => {
+    return [...PACKAGE_CACHES].flatMap((name) => {
       const cache = opened(`${at}/${name}`, FOLDER_FLAGS)
       if (cache === null) return []
       closeSync(cache)

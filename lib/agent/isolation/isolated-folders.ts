@@ -74,8 +74,9 @@ export interface CreateOptions {
   readonly unread?: boolean | undefined
   /**
    * For a sealed check: `.git` is only there to be read, without hooks and settings; bytecode of
-   * Python is left out; packages above the folder are there also when they are mounted. The copy is
-   * as private as any other, but no run can work in it. @defaultValue false
+   * Python and caches in `node_modules` are left out; packages above the folder are there also when
+   * they are mounted. The copy is as private as any other, but no run can work in it.
+   * @defaultValue false
    */
   readonly sealed?: boolean | undefined
   /** Relative paths of what is not in a sealed copy, mounted or not. @defaultValue none */

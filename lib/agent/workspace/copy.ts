@@ -31,7 +31,7 @@ export interface CopyPolicy {
   readonly unread?: boolean | undefined
   /**
    * For a sealed check: repositories are only there to be read (see `bare-repository.ts`), and
-   * bytecode of Python is left out. @defaultValue false
+   * bytecode of Python and caches in `node_modules` are left out. @defaultValue false
    */
   readonly sealed?: boolean | undefined
   /** Relative paths of what is not copied; no link on the way is followed. @defaultValue none */

@@ -20,6 +20,7 @@ import {
   lstatSync, lutimesSync, mkdirSync, openSync, readlinkSync, readSync, realpathSync, symlinkSync,
   unlinkSync, utimesSync, writeFileSync, writeSync, type Stats,
 } from 'node:fs'
+import { PACKAGE_CACHES } from '../executor.js'
 import { lacksResources, throwIfExhausted } from '../exhaustion.js'
 import { bareSettings, isLeftOutOfBare, isTopOfGit, leadsElsewhere } from './bare-repository.js'
 import { CopiedRepositories, isPointer, mayLeadOut, NO_REPOSITORY } from './copied-git.js'
@@ -241,8 +242,9 @@ export class TreeCopy {
   }
 
   /** Is it something with which an agent could have a sealed check run other code? */
-  #isUnsealed({ zone }: Place, name: RawPath, kind: Kind): boolean {
+  #isUnsealed({ real, zone }: Place, name: RawPath, kind: Kind): boolean {
     if (kind === 'folder' && name === '__pycache__') return true
+    if (PACKAGE_CACHES.has(name) && nameOf(real) === 'node_modules') return true
     if (!zone.isTop) return false
     return isLeftOutOfBare(name) || (name === 'config' && kind !== 'file')
   }

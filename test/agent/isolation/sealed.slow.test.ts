@@ -157,15 +157,17 @@ test('settings keep what git needs, as plain words only', () => {
   assert.equal(bareSettings(Buffer.alloc(3_000_000, '[core] ')), '')
 })
 
-test('bytecode and what is to be left out are not in a sealed copy', async (t) => {
+test('bytecode, caches and what is to be left out are not in a sealed copy', async (t) => {
   const project = new Project(t).write({
     'a.py': '', '__pycache__/a.cpython-311.pyc': 'x', 'pkg/__pycache__/b.pyc': 'x',
-    'new.test.js': '', 'in/new.js': '', 'in/old.js': '', 'node_modules/.cache/x/y': '', 'node_modules/.cache/z/y': '',
-  }).link({ out: 'in' })
-  const without = ['new.test.js', 'in/new.js', 'node_modules/.cache/x', 'out', 'absent']
+    'new.test.js': '', 'in/new.js': '', 'in/old.js': '', 'node_modules/.cache/x/y': '',
+    'node_modules/.vite/y': '', 'node_modules/.vite-temp/y': '', 'sub/node_modules/.cache/y': '',
+    'node_modules/a/.cache/x/y': '', 'node_modules/a/.cache/z/y': '', '.cache/y': '',
+  }).link({ out: 'in', 'other/node_modules/.vite': '../../in' })
+  const without = ['new.test.js', 'in/new.js', 'node_modules/a/.cache/x', 'out', 'absent']
   const { root } = await project.isolate('run', { sealed: true, without })
   const found = project.run('find . ! -type d | sort', root)
-  assert.equal(found, './a.py\n./in/old.js\n./node_modules/.cache/z/y\n')
+  assert.equal(found, './.cache/y\n./a.py\n./in/old.js\n./node_modules/a/.cache/z/y\n')
 })
 
 /** Runs a command in a sandbox, as the engine does. */
