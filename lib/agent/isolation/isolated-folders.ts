@@ -58,6 +58,8 @@ export interface IsolatedFoldersOptions {
 export interface CreateOptions {
   /** May large `node_modules` be mounted read-only? See `Executor.mountsFolders`. */
   readonly mounts: boolean
+  /** Are they copied all the same, because something has to write to them? @defaultValue false */
+  readonly whole?: boolean | undefined
   /**
    * Changes the copy before it can be used: gives it the files of a checkpoint. Resolves with what
    * there is to tell.
@@ -250,7 +252,8 @@ export class IsolatedFolders {
     cwd: string,
     options: CreateOptions,
   ): Promise<NewCopy> {
-    const { mounts, fill, unread, sealed = false, without = [], mounted = [], signal } = options
+    const { mounts, whole = false, fill, unread, sealed = false, signal } = options
+    const { without = [], mounted = [] } = options
     if (!mounts && mounted.length > 0) throw failure('its packages would have to be mounted')
     const { maxBytes } = this.#options
     const closed = [...this.#options.closed, folder]
@@ -260,7 +263,7 @@ export class IsolatedFolders {
     // A sandbox does not show what is above the folder, copied or not, unless it is mounted.
     const above = mounts && !sealed ? null : await packagesAbove(cwd, closed)
     const packages = above === null ? [] : [{ from: above, to: join(place, 'node_modules') }]
-    const shared = { closed, unread, sealed, mounts, signal }
+    const shared = { closed, unread, sealed, mounts: mounts && !whole, signal }
     const [copied, problems] = await Promise.all([
       copyTree(cwd, join(temporary, name), {
         ...shared, maxBytes, without, place: original.to, others: packages,

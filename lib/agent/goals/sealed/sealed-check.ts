@@ -30,6 +30,7 @@ import {
   captureDependencies, compareDependencies, type DependencyComparison,
 } from '../../workspace/dependencies.js'
 import type { TouchedFiles } from '../../workspace/find-touched.js'
+import { isInside } from '../../workspace/paths.js'
 import { fileSystemTime, touchedFiles } from '../../workspace/touched-files.js'
 import { checkGoal, patienceOf } from '../check.js'
 import { commandGoal } from '../command-goal.js'
@@ -67,6 +68,8 @@ export interface CopyFolders {
 interface CopyOptions {
   /** May large folders of packages be mounted read-only? */
   readonly mounts: boolean
+  /** Are they copied all the same? */
+  readonly whole: boolean
   /** What is mounted into the original. */
   readonly mounted: IsolatedCopy['readOnly']
   /** Relative paths that the copy does not have. */
@@ -100,6 +103,10 @@ export interface SealedChecksOptions {
 /** The sealed checks of one run; see the comment of this file. */
 export class SealedChecks implements RunChecks {
   readonly #options: SealedChecksOptions
+  /** Did the last copy have mounted packages? */
+  #isMounted = false
+  /** Do copies get all packages, because the check did not pass where they were mounted? */
+  #isWhole = false
 
   constructor(options: SealedChecksOptions) {
     this.#options = options
@@ -117,7 +124,9 @@ export class SealedChecks implements RunChecks {
     let dependencies: Dependencies | null
     try {
       ;[sealed, dependencies] = await both(
-        this.#inCopy(context, (copy) => this.#observe(goal, context, copy)),
+        this.#inCopies(context, (copy) => this.#observe(goal, context, copy), [], (found) =>
+          couldNotRun(found.verdict, goal, found.root) !== null,
+        ),
         this.#captureDependencies(cwd, signal),
       )
     } catch (error) {
@@ -221,7 +230,7 @@ export class SealedChecks implements RunChecks {
       }
       const work = async (copy: SealedCopy): Promise<SealedVerdict> =>
         await this.#confirm(goal, context, copy, seal, start, atStart, verdict)
-      return await this.#inCopy(context, work, caches)
+      return await this.#inCopies(context, work, caches, (found) => !found.verdict.achieved)
     } catch (error) {
       signal.throwIfAborted()
       if (mayPass(error)) throw error
@@ -393,6 +402,29 @@ export class SealedChecks implements RunChecks {
   }
 
   /**
+   * Works in a copy, and if that fails where packages are mounted read-only, once more in a copy of
+   * the packages as well: a check may write to them. Where there is no room for that, the failure
+   * stands.
+   */
+  async #inCopies<T>(
+    context: GoalCheckContext,
+    work: (copy: SealedCopy) => Promise<T>,
+    caches: readonly string[],
+    hasFailed: (result: T) => boolean,
+  ): Promise<T> {
+    const result = await this.#inCopy(context, work, caches)
+    if (!this.#isMounted || !hasFailed(result)) return result
+    this.#isWhole = true
+    try {
+      return await this.#inCopy(context, work, caches)
+    } catch (error) {
+      context.signal.throwIfAborted()
+      if (mayPass(error)) throw error
+      return result
+    }
+  }
+
+  /**
    * Makes a copy, and removes it when `work` settles; does that again, in another copy, while the
    * machine is at fault: what was checked before is not.
    *
@@ -419,9 +451,10 @@ export class SealedChecks implements RunChecks {
     const mounts = (await executor.mountsFolders?.()) ?? false
     const all = await folders()
     const made = await all.create(runId, context.cwd, {
-      mounts, mounted: mounts ? mounted : [], without: caches, signal: context.signal,
-      unread: true, sealed: true,
+      mounts, whole: this.#isWhole, mounted: mounts ? mounted : [], without: caches,
+      signal: context.signal, unread: true, sealed: true,
     })
+    this.#isMounted = made.readOnly.some(({ from }) => isInside(from, context.cwd))
     try {
       return await onOwnFiles('the copy for a check cannot be used', async () =>
         await work(new SealedCopy(made, executor, context)),
