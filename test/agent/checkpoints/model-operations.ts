@@ -167,7 +167,8 @@ export class Operations extends Runs {
     const newest = this.newest(run, false)
     const now = this.folder
     const base = baseOf(run, now)
-    const { applied, conflicts, merged, after } = expectedApply(base, newest, now, wanted, force)
+    const expected = expectedApply(base, newest, now, wanted, force)
+    const { applied, conflicts, merged, after, inTheWay } = expected
     const request = { force, ...(paths !== null && { paths }) }
     const told = { some: paths !== null, applied: applied.length, conflicts: conflicts.length }
     this.tell({ force, ...told })
@@ -175,6 +176,14 @@ export class Operations extends Runs {
     if (applied.length + conflicts.length === 0 && !isWaited) {
       const refused = workspaces.apply(run.id, request)
       return await assert.rejects(refused, { problem: 'no_changes' }, this.context)
+    }
+    if (inTheWay.length > 0) {
+      const refusal = { problem: 'in_the_way', paths: inTheWay }
+      for (const dry_run of [true, false]) {
+        await assert.rejects(workspaces.apply(run.id, { ...request, dry_run }), refusal)
+      }
+      await this.compareDisk()
+      return this.count('refused')
     }
     const seen = await workspaces.apply(run.id, { ...request, dry_run: true })
     assert.deepEqual(

@@ -195,6 +195,8 @@ export interface ExpectedApply {
   readonly merged: string[]
   readonly applied: string[]
   readonly after: Model
+  /** What is in no tree, and keeps all from being done. */
+  readonly inTheWay: string[]
 }
 
 /** What an apply takes for the base: what the folder has as a fork found it is no change. */
@@ -246,7 +248,7 @@ export function expectedApply(
     const isBlocked = hidden.some((it) => it.startsWith(`${path}/`))
     if (left.length === 0 && !isBlocked) continue
     conflicts.add(path)
-    if (!force || isBlocked) steps.delete(path)
+    if (!force) steps.delete(path)
     else for (const it of left) {
       conflicts.add(it)
       steps.set(it, undefined)
@@ -256,7 +258,10 @@ export function expectedApply(
   const target = new Map([...steps].filter(([, value]) => value !== undefined)) as Model
   const after = withPaths(now, target, applied)
   const sorted = (paths: Iterable<string>): string[] => [...paths].sort(comparePaths)
-  return { conflicts: sorted(conflicts), merged: sorted(merged), applied, after }
+  const isInTheWay = (it: string): boolean =>
+    [...target.keys()].some((path) => it.startsWith(`${path}/`))
+  const inTheWay = sorted(hidden.filter(isInTheWay))
+  return { conflicts: sorted(conflicts), merged: sorted(merged), applied, after, inTheWay }
 }
 
 /** Null for a conflict. */

@@ -71,7 +71,7 @@ const APPLY: Readonly<Record<string, Case>> = {
   'some paths only': { base: { a: x, b: x }, ours: { a: y, b: y }, theirs: { a: x, b: x }, paths: ['b'], steps: ['b: x -> y'] },
   'left out of theirs': { base: { a: x }, ours: { a: y }, theirs: {}, leftOut: { theirs: left('size', 'a') }, conflicts: ['a'], forced: [] },
   'below what is left out of theirs': { base: {}, ours: { 'a/b/c': y }, theirs: {}, leftOut: { theirs: left('unreadable', 'a/b') }, conflicts: ['a/b/c'], forced: [] },
-  'above what is left out of theirs': { base: {}, ours: { a: y }, theirs: {}, leftOut: { theirs: left('secret', 'a/b/.env') }, conflicts: ['a'], forced: [] },
+  'above what is left out of theirs': { base: {}, ours: { a: y }, theirs: {}, leftOut: { theirs: left('secret', 'a/b/.env') }, conflicts: ['a'], forced: ['a: - -> y'] },
   'left out of ours is not deleted': { base: { a: x, 'b/c': x }, ours: {}, theirs: { a: x, 'b/c': x }, leftOut: { ours: left('size', 'a', 'b') } },
   'not all that was left out of ours is named': { base: { a: x, b: x }, ours: { b: y, c: z }, theirs: { a: x, b: x }, leftOut: { ours: { reason: 'count', count: 2_000, paths: [] } }, steps: ['b: x -> y', 'c: - -> z'] },
   'left out of the base is not added': { base: {}, ours: { a: x }, theirs: {}, leftOut: { base: left('size', 'a') } },
