@@ -25,8 +25,9 @@ const resolved: Readonly<Record<string, object>> = {
 }
 /** Resolved to something else than a value, or not by these functions. */
 const notCompared = new Set([
-  'mcpServers[].effect', 'holdout.tell', 'allowedOrigins', 'allowedQuery', 'limits.perTenant.runs',
-  'limits.perTenant.costUsdPerDay', 'webhooks.endpoints[].allowPrivate', 'webhooks.retryMs',
+  'mcpServers[].effect', 'holdout.allowed_skips', 'holdout.tell', 'allowedOrigins', 'allowedQuery',
+  'limits.perTenant.runs', 'limits.perTenant.costUsdPerDay', 'webhooks.endpoints[].allowPrivate',
+  'webhooks.retryMs',
 ])
 
 /** The value that a default begins with; undefined where it is words. */
