@@ -343,6 +343,9 @@ export const notOptions: readonly (readonly [place: RegExp, reason: string])[] =
   [/\.resume#answer /, 'checked against RESUME_SCHEMA, as over HTTP'],
   [/^server\.RunServiceClient\.(create|resolve|fork|restore|apply)#request |\.message#message /,
     'checked by the service against its schemas'],
-  [/^http\.ProxyError|^server\.RunServiceError/, 'errors that only the package makes'],
+  [
+    /^agent\.FileOperationError|^http\.ProxyError|^server\.RunServiceError/,
+    'errors that only the package makes',
+  ],
   [/#options errors\[0\] /, 'copied into the response, where a client ignores unknown fields'],
 ]

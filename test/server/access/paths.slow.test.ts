@@ -39,9 +39,13 @@ const FILES: Readonly<Record<string, (path: string, runId: string) => readonly R
   ],
 }
 
-/** Names that lead nowhere: a condition of a list, and files whose content is in the request. */
+/**
+ * Names that lead nowhere: a condition of a list, files whose content is in the request, and paths
+ * that are compared with those of checkpoints.
+ */
 const OTHERS = [
   'GET /api/runs cwd', 'POST /api/resolve holdout.files', 'POST /api/runs holdout.files',
+  'POST /api/runs/{run_id}/restore paths',
 ]
 
 /** The inputs whose names are those of paths, by their operations. */
