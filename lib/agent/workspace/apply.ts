@@ -93,6 +93,10 @@ export async function findInTheWay(
   return await new FolderChange(confinement, folder, steps, contentOf, {}).findInTheWay()
 }
 
+function half(error: unknown): HalfAppliedError {
+  return new HalfAppliedError((error as Error).message, { cause: error })
+}
+
 /** What is done for a step; false when it is skipped. */
 type StepWork = (folders: FolderChain, step: PathStep) => Promise<boolean>
 
@@ -120,6 +124,8 @@ class FolderChange {
   readonly #inTheWay: Set<string> = new Set()
   /** Folders that were made. */
   readonly #made: Set<string> = new Set()
+  /** True once a path was seen that is not as wanted yet: all second names are there then. */
+  #isUnplaced = false
   /** Bytes that are still to be written. */
   #unwritten = 0
 
@@ -154,6 +160,8 @@ class FolderChange {
       await this.#each(this.#coming, (folders, step) => this.#place(folders, step))
     } catch (error) {
       this.#signal?.throwIfAborted()
+      // The earlier call may have come to its end, at which second names go.
+      if (this.#again && !this.#isUnplaced) throw half(error)
       const missing = lacksRoom(error) ? await this.#missingBytes() : 0
       await this.#half(() => (isPhaseTwo ? this.#undo() : this.#sweep()))
       if (missing <= 0) throw error
@@ -197,7 +205,7 @@ class FolderChange {
       await work()
     } catch (error) {
       this.#signal?.throwIfAborted()
-      throw new HalfAppliedError((error as Error).message, { cause: error })
+      throw half(error)
     }
   }
 
@@ -214,6 +222,7 @@ class FolderChange {
       if (found.entry === null || !isSameEntry(found.entry, step.before)) return false
       this.#found.set(step.path, found.stats)
       this.#inodes.add(found.stats.ino)
+      this.#isUnplaced = true
       return true
     })
     const going = new Set(this.#going.map(({ path }) => path))
@@ -247,6 +256,7 @@ class FolderChange {
       if ((await this.#inFolder(folders, path, going)).length > 0) return false
       this.#inTheWay.add(path)
     } else if (!isFree && (entry === null || !isSameEntry(entry, before))) return false
+    this.#isUnplaced = true
     const isKnown = entry?.sha256 === after.sha256 && entry.kind === after.kind
     const content = isKnown ? found!.content : await this.#contentOf(after)
     // That may have taken long: is its folder still where it was?
