@@ -321,7 +321,7 @@ const CHANGED: { readonly [P in WorkspaceChangedError['problem']]: (named: strin
     'Move or remove them, or leave out the paths that need their place',
 }
 
-/** What {@link FileOperationError} tells besides its message. */
+/** The facts of a {@link FileOperationError}. */
 export interface FileOperationFacts extends ErrorOptions {
   readonly checkpointId?: string | undefined
   readonly missingBytes?: number | undefined

@@ -90,7 +90,7 @@ export interface QuotaUse {
   readonly frees_at: string | null
 }
 
-/** What a restore or an apply that failed has changed. */
+/** The effect of a restore or an apply that failed. */
 export interface FailedChange {
   /** `some`: that is tried again until all files are changed, or none. */
   readonly changed: 'nothing' | 'some'
@@ -117,7 +117,7 @@ export interface Problem {
   readonly paths?: readonly string[]
   /** The limit that the tenant exceeds; absent when it is none. */
   readonly quota?: QuotaUse
-  /** What was changed; absent for what changes no files. */
+  /** The effect on files; absent for other problems. */
   readonly files?: FailedChange
   /** The `X-Request-Id` of the response. */
   readonly request_id?: string
@@ -132,7 +132,7 @@ export interface ProblemOptions extends ErrorOptions {
   readonly paths?: readonly string[] | undefined
   /** The limit that the tenant exceeds. */
   readonly quota?: QuotaUse | undefined
-  /** What was changed. */
+  /** The effect on files. */
   readonly files?: FailedChange | undefined
 }
 
@@ -201,7 +201,7 @@ export class RunServiceError extends Error {
   readonly paths: readonly string[]
   /** The limit that the tenant exceeds; null when it is none. */
   readonly quota: QuotaUse | null
-  /** What a restore or an apply that failed has changed; null for other calls. */
+  /** The effect of a restore or an apply that failed; null for other calls. */
   readonly files: FailedChange | null
   /** The Retry-After of the response, in milliseconds; null without one. */
   readonly retryAfterMs: number | null

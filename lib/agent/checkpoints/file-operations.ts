@@ -1,6 +1,6 @@
 /**
  * Changes of a folder by a restore, an apply or a merge. Neither a kill nor a fault of the disk
- * leaves it half changed for good, or silently.
+ * leaves it half changed permanently, or without a report.
  *
  * 1. The folder is stored first. The record of that checkpoint and the intent, `files_changing`,
  *    become durable together, before anything is changed.

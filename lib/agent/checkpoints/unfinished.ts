@@ -1,6 +1,6 @@
 /**
  * Operations that the system has refused, and those of this process that have left a folder half
- * changed: what their callers are told, and the refusal of other operations in such a folder.
+ * changed: the errors for their callers, and the refusal of other operations in such a folder.
  *
  * @module
  */

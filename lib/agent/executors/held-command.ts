@@ -41,7 +41,7 @@ export interface Launch {
   readonly cwd: string
   /** See {@link CommandOptions.cwdDescriptor}. */
   readonly cwdDescriptor: number | undefined
-  /** What else it gets, as descriptors after that; disposed once it has them. */
+  /** Further descriptors that it gets after that one; disposed once it has them. */
   readonly packages?: (Disposable & { readonly descriptors: readonly number[] }) | null
   /** Value of {@link COMMAND_VARIABLE} in `env`. */
   readonly commandId: string

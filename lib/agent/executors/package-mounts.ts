@@ -41,7 +41,7 @@ export class PackageMounts implements Disposable {
     this.#first = first
   }
 
-  /** What bubblewrap has to be given, in this order. */
+  /** The descriptors that bubblewrap must get, in this order. */
   get descriptors(): readonly number[] {
     return this.#descriptors
   }

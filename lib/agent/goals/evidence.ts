@@ -1,7 +1,7 @@
 /**
- * What a judge sees of a run: one JSON object for each change of a file and each call of a tool,
- * each in one line, so that nothing in a diff or an output can be taken for an entry of its own.
- * What is too long is cut by whole lines, and the entry says how many were left out.
+ * The evidence for a judge: one JSON object for each change of a file and each call of a tool, each
+ * in one line, so that nothing in a diff or an output can be taken for an entry of its own. Long
+ * texts are cut by whole lines, and the entry says how many were left out.
  *
  * @module
  */
@@ -36,8 +36,8 @@ export function evidenceOf(
 }
 
 /**
- * What the log shows of the work: changes of files, then calls of tools, each oldest first. A file
- * that is back to its first content is left out, and so are calls that only read.
+ * Collects the evidence from a log: changes of files, then calls of tools, each oldest first. Files
+ * that are back to their first content are left out, and so are calls that only read.
  */
 export function collectEvidence(records: Iterable<RunRecord>): string {
   const files = new Map<

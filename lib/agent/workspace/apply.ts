@@ -82,7 +82,7 @@ export async function applySteps(
   return await new FolderChange(confinement, folder, steps, contentOf, options).run()
 }
 
-/** What lies in folders that would have to make room for files, and is no content of the steps. */
+/** Finds what the steps do not name in folders that would have to make room for files. */
 export async function findInTheWay(
   folder: string,
   steps: readonly PathStep[],
@@ -97,7 +97,7 @@ function half(error: unknown): HalfAppliedError {
   return new HalfAppliedError((error as Error).message, { cause: error })
 }
 
-/** What is done for a step; false when it is skipped. */
+/** Work for one step; resolves with false when the step is skipped. */
 type StepWork = (folders: FolderChain, step: PathStep) => Promise<boolean>
 
 /** See the comment of this file. */
@@ -114,7 +114,7 @@ class FolderChange {
   readonly #coming: readonly PathStep[]
   readonly #added: ReadonlySet<string>
   readonly #skipped: Set<string> = new Set()
-  /** What is about to change, and what was found there; null for nothing. */
+  /** Stats of the entries that are about to change, by path; null where there is none. */
   readonly #found: Map<string, Stats | null> = new Map()
   /** Inodes of what goes: where case is ignored, it is found by the name of what comes as well. */
   readonly #inodes: Set<number> = new Set()
@@ -238,7 +238,7 @@ class FolderChange {
     const { path, before } = step
     const after = step.after!
     const at = await placeOf(folders, path)
-    // What shall be replaced has a folder, unless another program has removed it.
+    // A file that is replaced has a folder, unless another program has removed that.
     if (at === null && before !== null) return false
     if (at !== null && before !== null) await linkTo(at, this.#second(folders, path))
     const found = await look(at, step)
@@ -433,7 +433,7 @@ class FolderChange {
     if ((await folders.at(foldersAbove(path)[depth - 1] ?? '')) === null) return true
     const name = this.#name('old', path)
     const kept = await statOrNull(folders.entry(name))
-    // What was added can have replaced a folder only.
+    // A path that was added can have replaced only a folder.
     if (kept === null || kept.isDirectory() !== (before === null)) return true
     const at = (await placeOf(folders, path, () => undefined))!
     // A folder that was made in its place goes.

@@ -37,7 +37,7 @@ export interface DependencyComparison {
 const MAX_CHANGES = 1_000
 const MAX_SHOWN_PATH = 200
 
-/** What this process captured last in some folders, so that each run reads only what changed. */
+/** The last capture in each of some folders: later runs read only packages that changed. */
 const captured = new Map<string, FoundDependencies>()
 const MAX_CAPTURED = 8
 

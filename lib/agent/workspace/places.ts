@@ -229,7 +229,7 @@ export async function below(
       }
       return true
     })
-    // What must not be entered is not named.
+    // Paths in a folder that must not be entered are not named.
     if (!isOpen) others.push(path)
   }
   return { folders: found, others }

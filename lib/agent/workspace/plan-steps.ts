@@ -222,7 +222,7 @@ class Planner {
       const isBlocked = leftOut.has(path)
       if (inTheWay.length === 0 && !isBlocked) continue
       this.#conflicts.add(path)
-      // What no tree has is looked at before a forced step is done.
+      // Files without an entry are looked for before a forced step is done.
       if (!this.#force) this.#steps.delete(path)
       else for (const other of inTheWay) this.#remove(other)
     }
