@@ -53,9 +53,9 @@ export interface IsolatedCopy {
 }
 
 /**
- * Folders directly in `node_modules` into which programs write what they can make anew, some of it
- * code that is loaded in place of what it was made from. Sandboxes empty them in folders that they
- * mount, and copies for sealed checks leave them out.
+ * Folders directly in `node_modules` in which programs cache what they can generate again. Some of
+ * it is code that is loaded instead of its source. Sandboxes empty these folders where they mount
+ * `node_modules`, and copies for sealed checks leave them out.
  */
 export const PACKAGE_CACHES: ReadonlySet<string> = new Set(['.cache', '.vite', '.vite-temp'])
 

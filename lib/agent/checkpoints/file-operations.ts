@@ -448,7 +448,7 @@ export interface Steps {
   readonly contents?: ReadonlyMap<string, Uint8Array>
 }
 
-/** Those of these paths, null for all, whose content was stored. */
+/** The steps for some paths, or for all (null), whose content is stored. */
 export function restorable(
   steps: readonly PathStep[],
   paths: readonly string[] | null = null,

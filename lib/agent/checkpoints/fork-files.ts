@@ -38,8 +38,8 @@ export function forkFiles(settings: CheckpointSettings | null): ForkFiles | null
 const BATCH = 500
 
 /**
- * Uses a whole checkpoint of another run anew, so that it stays when that run is deleted: within
- * `ObjectUse.capturing`, which waits until the record that refers to it is durable.
+ * Marks the objects of a checkpoint of another run as used: they stay when that run is deleted.
+ * Call it in `ObjectUse.capturing`, which waits until the record that refers to them is durable.
  *
  * @throws {@link CheckpointError} with `not_kept` when a part of it is not there any more;
  * {@link StoreError} when a folder of it is damaged or gone.

@@ -97,7 +97,7 @@ export class ObjectUse {
   }
 }
 
-/** The same store, of which each call rejects with the signal's reason when that aborts first. */
+/** Wraps a store: each call rejects with the signal's reason if the signal aborts first. */
 export function boundedObjects(objects: ObjectStore, signal: AbortSignal): ObjectStore {
   const bounded = <T>(work: () => Promise<T>): Promise<T> =>
     raceAbort(Promise.resolve().then(work), signal)

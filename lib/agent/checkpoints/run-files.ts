@@ -129,6 +129,6 @@ export function appliesItself({ state }: Pick<LogWriter, 'state'>): boolean {
 /** May the copy of an isolated run still be needed? */
 export function needsCopy({ role, status, changes }: RunDetails): boolean {
   if (changes === 'applied' || changes === 'discarded') return false
-  // What an attempt or a delegate changed is brought from what it has stored.
+  // The changes of an attempt or a delegate are applied from its checkpoints.
   return role === 'root' || !isTerminal(status)
 }

@@ -56,7 +56,7 @@ function reasonFor(error: Error): string {
   return faultIn(error) ?? describeError(error)
 }
 
-/** Does an operation. @throws the error of {@link failureOf} for faults before its intent */
+/** Runs an operation. @throws the error of {@link failureOf} for faults before its intent */
 export async function withFailures<T>(
   operation: FileOperation,
   work: () => Promise<T>,

@@ -123,7 +123,7 @@ async function userNamespaceArguments(): Promise<readonly string[]> {
 
 let descriptorsTaken: boolean | undefined
 
-/** Does bubblewrap mount what it gets as a descriptor? From 0.10 on, and in fixed older ones. */
+/** True if bubblewrap can mount by descriptor: since 0.10, and in patched older versions. */
 async function takesDescriptors(): Promise<boolean> {
   if (descriptorsTaken !== undefined) return descriptorsTaken
   try {

@@ -2,7 +2,7 @@
  * Shows `node_modules` in a sandbox: unchangeable, but with caches that programs can write to.
  *
  * 1. bubblewrap cannot make a mount point in a folder that is mounted read-only. So the folder is
- *    an empty one in memory, with one read-only mount for each entry, and links made anew.
+ *    an empty one in memory, with one read-only mount for each entry, and new links for its links.
  * 2. Caches are empty and end with the command. What an earlier program has left in them may be
  *    code that is loaded in place of what it was made from.
  * 3. Entries are opened before they are looked at, and mounted by their descriptors: whatever takes
@@ -135,7 +135,7 @@ function namesIn(folder: string): readonly string[] | null {
   return names.every((name) => name !== null) ? names : null
 }
 
-/** Null when it is not UTF-8; empty when it is no link any more. */
+/** The target of a link: null if it is not UTF-8, empty if the link is gone or was replaced. */
 function targetOf(link: string): string | null {
   let target: Buffer
   try {
