@@ -34,7 +34,10 @@ export interface NetChange {
   readonly additions: number
   readonly deletions: number
   readonly binary: boolean
-  /** Permissions and kind as git writes them: `100644`, `120000` for links; null for no file. */
+  /**
+   * Permissions and kind as git writes them: `100644`, `120000` for links, `040755` for a folder
+   * that is empty or whose permissions changed; null for none.
+   */
   readonly mode: { readonly before: string | null; readonly after: string | null }
   /**
    * Unified diff; empty for binary content, and null when it was left out: the content is too

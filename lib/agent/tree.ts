@@ -1,7 +1,7 @@
 /**
  * The content of a folder at one moment: files and links by path, each with the hash of its
- * content. Folders exist as far as they hold something. `workspace/tracked-folder.ts` makes trees
- * of folders, `workspace/tree-objects.ts` stores them.
+ * content, and folders. `workspace/tracked-folder.ts` makes trees of folders,
+ * `workspace/tree-objects.ts` stores them.
  *
  * @module
  */
@@ -25,12 +25,14 @@ export interface TreeEntry {
 /**
  * Why something is no part of a tree, although it exists: its name says that it holds secrets, it
  * is larger than 32 MiB, the tree has over 200 000 entries, it is neither file nor link, or it
- * cannot be read. `budget`: part of the tree, but its content is not stored. `passed_over`: version
- * control, dependencies and caches, which are no work of the run; told by a look at a folder, and
- * not by trees, so that installing packages makes no other tree.
+ * cannot be read. `budget`: part of the tree, but its content is not stored. Checkpoints name two
+ * more that make no other tree. `passed_over`: version control, dependencies and caches, which are
+ * no work of the run. `hard_link`: a file with another name, in the folder or elsewhere; its
+ * content is stored, and that the names belong together is not.
  */
 export type LeftOutReason =
   | 'secret' | 'size' | 'count' | 'kind' | 'unreadable' | 'budget' | 'passed_over'
+  | 'hard_link'
 
 /** What was left out for one reason. */
 export interface LeftOut {
@@ -47,6 +49,11 @@ export interface Tree {
    * becomes the lone surrogate U+DC00 + byte, so that every name of a file has a text.
    */
   readonly entries: ReadonlyMap<string, TreeEntry>
+  /**
+   * Permission bits of the folders by path, the top not included. Absent: the tree was stored by an
+   * earlier version, and says nothing about folders.
+   */
+  readonly folders?: ReadonlyMap<string, number> | undefined
   /** At most one for each reason, in alphabetical order. */
   readonly leftOut: readonly LeftOut[]
 }

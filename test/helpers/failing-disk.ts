@@ -10,8 +10,8 @@ import { tmpdir } from 'node:os'
 /** Thrown by everything that would change something after the kill. */
 export class KilledError extends Error {}
 
-const PATHS = ['link', 'mkdir', 'rename', 'rmdir', 'symlink', 'unlink'] as const
-const HANDLES = ['chmod', 'datasync', 'sync', 'writeFile'] as const
+const PATHS = ['chmod', 'link', 'mkdir', 'rename', 'rmdir', 'symlink', 'unlink'] as const
+const HANDLES = ['chmod', 'datasync', 'sync', 'truncate', 'write'] as const
 
 type AnyFunction = (this: unknown, ...args: unknown[]) => Promise<unknown>
 type Functions = Record<string, AnyFunction>
@@ -41,9 +41,9 @@ export async function killedAt(
         if (!isChange) return await original.apply(this, args)
         begun += 1
         onChange(name)
-        if (begun === at && name === 'writeFile') {
-          const content = args[0] as Uint8Array
-          await original.call(this, content.subarray(0, Math.floor(content.length / 2)))
+        if (begun === at && name === 'write') {
+          const [content, from, length, to] = args as [Uint8Array, number, number, number]
+          await original.call(this, content, from, Math.floor(length / 2), to)
         }
         if (begun >= at) throw new KilledError(`killed at change ${begun}: ${name}`)
         return await original.apply(this, args)

@@ -19,7 +19,7 @@ export interface Fault {
 type AnyFunction = (this: unknown, ...args: unknown[]) => Promise<unknown>
 type Functions = Record<string, AnyFunction>
 
-const GROW = ['link', 'mkdir', 'rename', 'symlink', 'datasync', 'sync', 'writeFile']
+const GROW = ['link', 'mkdir', 'rename', 'symlink', 'datasync', 'sync', 'truncate', 'write']
 const CHANGE = [...GROW, 'chmod', 'chown', 'rmdir', 'unlink']
 const LOOK = ['lstat', 'read', 'readdir', 'readlink', 'stat']
 
@@ -35,9 +35,10 @@ const CALLS: Readonly<Record<string, readonly string[]>> = {
 export const FAULT_CODES: readonly string[] = Object.keys(CALLS)
 
 const PATHS = [
-  'link', 'lstat', 'mkdir', 'open', 'readdir', 'readlink', 'rename', 'rmdir', 'symlink', 'unlink',
+  'chmod', 'link', 'lstat', 'mkdir', 'open', 'readdir', 'readlink', 'rename', 'rmdir', 'stat',
+  'symlink', 'unlink',
 ]
-const HANDLES = ['chmod', 'chown', 'datasync', 'read', 'stat', 'sync', 'writeFile']
+const HANDLES = ['chmod', 'chown', 'datasync', 'read', 'stat', 'sync', 'truncate', 'write']
 
 /** Fails the calls of this process until it is disposed of; there is one at a time. */
 export class FailingDisk implements Disposable {

@@ -26,9 +26,9 @@ type AnyFunction = (this: unknown, ...args: unknown[]) => Promise<unknown>
 
 /** Functions that change files, and the methods of file handles that do. */
 const FILE_CALLS = [
-  'link', 'mkdir', 'open', 'rename', 'rm', 'rmdir', 'symlink', 'unlink', 'writeFile',
+  'chmod', 'link', 'mkdir', 'open', 'rename', 'rm', 'rmdir', 'symlink', 'unlink', 'writeFile',
 ]
-const HANDLE_CALLS = ['chmod', 'datasync', 'writeFile']
+const HANDLE_CALLS = ['chmod', 'datasync', 'write', 'writeFile']
 
 /** What the function of a child module gets: it decides which steps count, and from when on. */
 export class Life {

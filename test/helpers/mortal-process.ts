@@ -11,7 +11,8 @@ const current = new AsyncLocalStorage<MortalProcess>()
 
 /** Functions of `node:fs/promises` with which folders are looked at and changed. */
 const FILE_CALLS = [
-  'link', 'lstat', 'mkdir', 'open', 'readdir', 'rename', 'rmdir', 'symlink', 'unlink', 'writeFile',
+  'chmod', 'link', 'lstat', 'mkdir', 'open', 'readdir', 'rename', 'rmdir', 'stat', 'symlink',
+  'unlink', 'writeFile',
 ]
 /** Nothing can be done about a change between these and a last look at the same path. */
 const UNGUARDED: ReadonlySet<string> = new Set(['rename', 'unlink'])

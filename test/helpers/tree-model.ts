@@ -98,10 +98,17 @@ export function readModel(folder: string): Map<string, ModelFile> {
 
 /** The folders below a folder. */
 export function foldersOf(folder: string): string[] {
-  return readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isDirectory())
-    .map(({ parentPath, name }) => `${parentPath}/${name}`.slice(folder.length + 1))
-    .sort()
+  const found: string[] = []
+  const walk = (above: Buffer, prefix: string): void => {
+    for (const entry of readdirSync(above, { encoding: 'buffer', withFileTypes: true })) {
+      if (!entry.isDirectory()) continue
+      const path = `${prefix}${nameOfBytes(entry.name)}`
+      found.push(path)
+      walk(diskPath(folder, path), `${path}/`)
+    }
+  }
+  walk(Buffer.from(folder), '')
+  return found.sort()
 }
 
 /** One line per file, for comparing. */

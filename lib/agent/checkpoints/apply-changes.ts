@@ -4,8 +4,9 @@ import { InvalidRequestError, RunStateError, WorkspaceChangedError } from '../er
 import type { RunTrees } from '../log/run-state.js'
 import type { LogWriter } from '../log/writer.js'
 import type { Tree } from '../tree.js'
-import { netChanges } from '../workspace/net-changes.js'
+import { comparePaths, netChanges } from '../workspace/net-changes.js'
 import { readTree } from '../workspace/read-tree.js'
+import { folderSteps } from '../workspace/tree-folders.js'
 import type { FileOperations, Operation, StoredFolder } from './file-operations.js'
 
 /** What is applied of an isolated run. */
@@ -35,17 +36,17 @@ export async function applyChanges(
   const wanted = paths === null ? null : await changedPaths(began, ours, paths)
   const { captured, tree: theirs } = await folder.capture()
   const plan = await operations.planApply(log, { ours, theirs }, wanted, how.force)
-  const { steps, merged, conflicts } = plan
+  const { steps, folders, merged, conflicts } = plan
   // What the folder has already is to be decided as well, while the changes wait for that.
   const isWaited = log.state.head.details.changes === 'pending'
-  if (steps.length + conflicts.length === 0 && !isWaited) throw noChanges(log.runId)
+  const planned = [...steps, ...folders.steps].map(({ path }) => path).sort(comparePaths)
+  if (planned.length + conflicts.length === 0 && !isWaited) throw noChanges(log.runId)
   if (conflicts.length > 0 && !how.force && !dryRun) {
     throw new WorkspaceChangedError('conflict', conflicts)
   }
-  const applied = steps.map(({ path }) => path)
   if (dryRun) {
     await operations.assertRoom(folder, plan)
-    return { applied, merged, skipped: [], conflicts, checkpoint_id: null }
+    return { applied: planned, merged, skipped: [], conflicts, checkpoint_id: null }
   }
   const operation = { operation: 'apply', after: trees.newest, paths: wanted, ...how } as const
   const done = await operations.change(folder, operation, captured, plan)
@@ -78,6 +79,7 @@ async function changedPaths(
   paths: readonly string[],
 ): Promise<readonly string[]> {
   const names = new Map<string, readonly string[]>()
+  for (const { path } of await inSlices(folderSteps(base, ours))) names.set(path, [path])
   for (const { path, oldPath } of await inSlices(netChanges(base, ours))) {
     const both = oldPath === null ? [path] : [path, oldPath]
     for (const name of both) names.set(name, both)

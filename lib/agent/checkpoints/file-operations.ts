@@ -35,8 +35,11 @@ import {
 } from '../workspace/apply.js'
 import { closedInCopy } from '../workspace/closed-folders.js'
 import type { TreeRules } from '../workspace/left-out.js'
-import { isSameEntry } from '../workspace/net-changes.js'
+import { comparePaths, isSameEntry } from '../workspace/net-changes.js'
 import { TrackedFolder, type Captured } from '../workspace/tracked-folder.js'
+import {
+  NO_FOLDERS, onlyFolders, planFolders, type FolderPlan, type FolderStep,
+} from '../workspace/tree-folders.js'
 import { openPinned } from '../workspace/open.js'
 import type { PinnedFolder } from '../workspace/pinned-folder.js'
 import { readContent, readTree } from '../workspace/read-tree.js'
@@ -201,7 +204,7 @@ export class FileOperations {
       return ended.changed
     }
     const done = { operation_id, operation, by }
-    const changed = await this.#end(log, signal, folder, done, steps.steps)
+    const changed = await this.#end(log, signal, folder, done, steps)
     if (failure !== null) throw failure
     return changed
   }
@@ -233,7 +236,7 @@ export class FileOperations {
         const error = await this.#perform(stored, planned, how)
         if (error instanceof HalfAppliedError) throw error
         if (error !== null) warnOf(log, operation, error)
-        return { error, changed: await this.#end(log, signal, stored, done, planned.steps) }
+        return { error, changed: await this.#end(log, signal, stored, done, planned) }
       })
     }
     const wait = new MachineWait()
@@ -249,7 +252,7 @@ export class FileOperations {
         const isForNow = isOfStore || faultIn(error) !== null || mayPass(error)
         if (!isForNow && !(error instanceof HalfAppliedError)) {
           warnOf(log, operation, error)
-          return { error, changed: await this.#end(log, signal, null, done, planned.steps) }
+          return { error, changed: await this.#end(log, signal, null, done, planned) }
         }
         noteHalf(log, folder, error)
         if (!waits) throw failureOf(operation, new HalfAppliedError('', { cause: error }), before)
@@ -277,7 +280,8 @@ export class FileOperations {
     const { objects } = this.#settings.use
     const [now, target] = [await readTree(objects, before), await readTree(objects, after)]
     if (operation === 'restore') {
-      return { steps: restorable(await inSlices(planRestore(now, target)), paths) }
+      const steps = restorable(await inSlices(planRestore(now, target)), paths)
+      return { steps, folders: onlyFolders(await inSlices(planFolders(now, target)), paths) }
     }
     const sides = { ours: target, theirs: now }
     if (base !== undefined) return await this.planMerge(base, sides)
@@ -337,7 +341,7 @@ export class FileOperations {
     }
     let [isAgain, half]: [boolean, Error | null] = [again, null]
     const attempt = async (): Promise<void> => {
-      const options = { closed, key, again: isAgain, signal }
+      const options = { closed, key, again: isAgain, signal, folders: steps.folders }
       ;[isAgain, half] = [true, null]
       // Nothing is changed in a folder that was moved, either.
       await pinned.check()
@@ -374,14 +378,22 @@ export class FileOperations {
     signal: AbortSignal,
     folder: StoredFolder | null,
     { operation_id, operation, by }: Pick<Intent['payload'], 'operation_id' | 'operation' | 'by'>,
-    steps: readonly PathStep[],
+    { steps, folders = NO_FOLDERS }: Steps,
   ): Promise<Changed> {
     const capturing = folder && this.#patiently(signal, () => folder.capture())
     const now = (await capturing?.catch(() => null)) ?? null
     const isDone = ({ path, after }: PathStep): boolean =>
       now !== null && isSameEntry(now.tree.entries.get(path) ?? null, after)
-    const paths = steps.filter(isDone).map(({ path }) => path)
-    const skipped = steps.filter((step) => !isDone(step)).map(({ path }) => path)
+    const isDoneFolder = ({ path, after }: FolderStep): boolean => {
+      const mode = now?.tree.folders?.get(path) ?? null
+      return now !== null && (mode === after || (folders.known === null && mode !== null))
+    }
+    const each = [
+      ...steps.map((step) => ({ path: step.path, isDone: isDone(step) })),
+      ...folders.steps.map((step) => ({ path: step.path, isDone: isDoneFolder(step) })),
+    ]
+    const paths = each.filter((it) => it.isDone).map(({ path }) => path).sort(comparePaths)
+    const skipped = each.filter((it) => !it.isDone).map(({ path }) => path).sort(comparePaths)
     const more = [paths, skipped].reduce((n, all) => n + Math.max(0, all.length - MAX_NAMED), 0)
     const { iteration } = log.state.head.details
     const drafts: RecordDraft[] = [
@@ -426,8 +438,9 @@ export class FileOperations {
     if (workspace !== 'isolated' || checkpoints === null || changes === 'discarded') return null
     const { objects } = this.#settings.use
     const ours = await readTree(objects, checkpoints.newest)
-    const { steps, conflicts } = await this.planApply(log, { ours, theirs }, null, false)
-    const state = steps.length + conflicts.length === 0 ? 'applied' : 'pending'
+    const { steps, folders, conflicts } = await this.planApply(log, { ours, theirs }, null, false)
+    const left = steps.length + folders.steps.length + conflicts.length
+    const state = left === 0 ? 'applied' : 'pending'
     return state === changes ? null : state
   }
 
@@ -446,6 +459,7 @@ export class FileOperations {
 export interface Steps {
   readonly steps: readonly PathStep[]
   readonly contents?: ReadonlyMap<string, Uint8Array>
+  readonly folders?: FolderPlan
 }
 
 /** The steps for some paths, or for all (null), whose content is stored. */

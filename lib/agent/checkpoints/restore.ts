@@ -5,6 +5,7 @@ import type { LeftOut, Tree } from '../tree.js'
 import { planRestore, type PathStep } from '../workspace/apply.js'
 import { isSameEntry } from '../workspace/net-changes.js'
 import { readTree } from '../workspace/read-tree.js'
+import { onlyFolders, planFolders } from '../workspace/tree-folders.js'
 import { checkpointDraft } from './checkpoint-chain.js'
 import { restorable, type FileOperations, type StoredFolder } from './file-operations.js'
 
@@ -40,6 +41,7 @@ export async function restoreFolder(
   assertKnown(paths ?? [], [now, target])
   const all = await inSlices(planRestore(now, target))
   const steps = restorable(all, paths)
+  const folders = onlyFolders(await inSlices(planFolders(now, target)), paths)
   if (!force) {
     const known = (await readTree(objects, newest)).entries
     const isForeign = ({ path, before }: PathStep): boolean =>
@@ -51,7 +53,7 @@ export async function restoreFolder(
   }
   const left_out = withMissing(target.leftOut, all)
   const result = { restored: checkpointId, checkpoint_id: captured.checkpoint_id, left_out }
-  if (steps.length === 0) {
+  if (steps.length + folders.steps.length === 0) {
     // The checkpoint that takes this back must be one of the run's.
     const isKnown = [checkpointId, newest].includes(captured.checkpoint_id)
     if (!isKnown) await log.offer([checkpointDraft(captured, reason, log.state.head)])
@@ -59,14 +61,16 @@ export async function restoreFolder(
   }
   const waits = false
   const operation = { operation: 'restore', after: checkpointId, paths, force, by, waits } as const
-  const done = await operations.change(folder, operation, captured, { steps })
+  const done = await operations.change(folder, operation, captured, { steps, folders })
   return { ...result, ...done }
 }
 
 function assertKnown(paths: readonly string[], trees: readonly Tree[]): void {
   const detail = 'is a file of neither the checkpoint nor the folder'
+  const isIn = (path: string) => ({ entries, folders }: Tree): boolean =>
+    entries.has(path) || folders?.has(path) === true
   const violations = paths.flatMap((path, i) =>
-    trees.some(({ entries }) => entries.has(path)) ? [] : [{ pointer: `/paths/${i}`, detail }],
+    trees.some(isIn(path)) ? [] : [{ pointer: `/paths/${i}`, detail }],
   )
   if (violations.length > 0) throw new InvalidRequestError(violations)
 }

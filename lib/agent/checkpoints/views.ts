@@ -12,10 +12,13 @@ import type {
 import { CheckpointError, WorkspaceError } from '../errors.js'
 import { redactor } from '../redaction/redactor.js'
 import type { RunHead } from '../run-details.js'
-import type { LeftOut, TreeEntry } from '../tree.js'
-import { describeChanges, holdsSecret, modeOf, secretsIn } from '../workspace/render-changes.js'
-import { netChanges, type TreeChange } from '../workspace/net-changes.js'
+import type { LeftOut, Tree } from '../tree.js'
+import {
+  describeChanges, holdsSecret, MAX_CHANGES, modeOf, secretsIn,
+} from '../workspace/render-changes.js'
+import { netChanges, sortedByPath, type TreeChange } from '../workspace/net-changes.js'
 import { patchOf } from '../workspace/patch.js'
+import { folderSteps, type FolderStep } from '../workspace/tree-folders.js'
 import { nothingKept, type NamedTree, type RunTreeReader, type Viewer } from './run-trees.js'
 
 /** Entries of one folder that are listed. */
@@ -36,11 +39,26 @@ export async function showChanges(
   const [before, after] = await bothTrees(trees, head, range, viewer)
   const changes = await inSlices(netChanges(before.tree, after.tree))
   const described = await describeChanges(changes, eitherContent(before, after))
+  const ofFolders = (await inSlices(folderSteps(before.tree, after.tree))).map(describeFolder)
   const left_out = joined(before.tree.leftOut, after.tree.leftOut)
   const hasMoved = range.to === 'now' && after.at !== 'now'
   const note = hasMoved ? 'the copy of the run is not here: this is its newest checkpoint' : null
-  const shown = described.changes.map(withoutSecretNames)
-  return { from: before.at, to: after.at, ...described, changes: shown, left_out, note }
+  const all = sortedByPath([...described.changes, ...ofFolders])
+  const shown = all.slice(0, MAX_CHANGES).map(withoutSecretNames)
+  const more = described.more + all.length - shown.length
+  return { from: before.at, to: after.at, changes: shown, more, left_out, note }
+}
+
+/** A change of a folder: there are no lines, and modes begin with `04`, as git writes them. */
+function describeFolder({ path, before, after }: FolderStep): NetChange {
+  const status = before === null ? 'added' : after === null ? 'deleted' : 'modified'
+  const mode = { before: folderMode(before), after: folderMode(after) }
+  const counts = { additions: 0, deletions: 0, binary: false, diff: '', redacted: false }
+  return { path, old_path: null, status, ...counts, mode }
+}
+
+function folderMode(mode: number | null): string | null {
+  return mode === null ? null : `040${mode.toString(8).padStart(3, '0')}`
 }
 
 /** A change, without the secrets that its paths hold. */
@@ -117,24 +135,32 @@ export async function listTree(
   const { path = '', at = 'newest' } = options
   const named = await trees.at(head, at, viewer)
   const folder = path.replace(/\/$/, '')
-  const entries = entriesOf(named.tree.entries, folder)
-  if (entries.length === 0 && folder !== '') throw noSuch(path, named, 'folder')
+  const entries = entriesOf(named.tree, folder)
+  const exists = entries.length > 0 || folder === '' || named.tree.folders?.has(folder) === true
+  if (!exists) throw noSuch(path, named, 'folder')
   const listed = entries.slice(0, MAX_LISTED).map((entry) =>
     redactor.finds(entry.path) ? { ...entry, path: redactor.text(entry.path) } : entry,
   )
   return { path: folder, at: named.at, entries: listed, more: entries.length - listed.length }
 }
 
-/** The entries of one folder, sorted by name; folders exist as far as they hold something. */
-function entriesOf(tree: ReadonlyMap<string, TreeEntry>, folder: string): readonly FileEntry[] {
+/** The entries of one folder, sorted by name; trees of earlier versions have no empty folders. */
+function entriesOf({ entries, folders }: Tree, folder: string): readonly FileEntry[] {
   const prefix = folder === '' ? '' : `${folder}/`
   const found = new Map<string, FileEntry>()
-  for (const [path, entry] of tree) {
+  const folderAt = (path: string): FileEntry => {
+    return { path, type: 'folder', size: 0, mode: folderMode(folders?.get(path) ?? 0)! }
+  }
+  for (const path of folders?.keys() ?? []) {
+    const isIn = path.startsWith(prefix) && !path.includes('/', prefix.length)
+    if (isIn) found.set(path, folderAt(path))
+  }
+  for (const [path, entry] of entries) {
     if (!path.startsWith(prefix)) continue
     const slash = path.indexOf('/', prefix.length)
     const own = slash < 0 ? path : path.slice(0, slash)
     const file = { path, type: entry.kind, size: entry.size, mode: modeOf(entry) ?? '' }
-    found.set(own, slash < 0 ? file : { path: own, type: 'folder', size: 0, mode: '040000' })
+    found.set(own, slash < 0 ? file : folderAt(own))
   }
   return [...found.values()].sort((a, b) => (a.path < b.path ? -1 : 1))
 }

@@ -20,8 +20,10 @@ import type { IsolatedFolders } from '../isolation/isolated-folders.js'
 import type { RunState } from '../log/run-state.js'
 import type { LeftOut, TreeEntry } from '../tree.js'
 import { applySteps, planRestore } from '../workspace/apply.js'
+import { isOfTree } from '../workspace/left-out.js'
 import { TrackedFolder, type Captured } from '../workspace/tracked-folder.js'
 import { readContent, readTree } from '../workspace/read-tree.js'
+import { planFolders } from '../workspace/tree-folders.js'
 
 /** What is needed to open the copies of an engine. */
 export interface CopyOptions {
@@ -117,19 +119,19 @@ async function giveTree(
   await using tracked = new TrackedFolder(rules)
   const holds = await tracked.find(path, signal)
   if (holds.checkpoint_id === checkpointId) {
-    const left = holds.left_out.filter(({ reason }) => reason !== 'passed_over')
-    return { notes: asLeftOut(left), holds }
+    return { notes: asLeftOut(holds.left_out.filter(isOfTree)), holds }
   }
   const now = await tracked.manifest(path, signal)
   const target = await readTree(objects, checkpointId)
   const steps = await inSlices(planRestore(now, target))
+  const folders = await inSlices(planFolders(now, target))
   const possible = steps.filter(({ after }) => after?.stored !== false)
   if (isUsed && possible.length > 0) {
     const paths = few(possible.map((step) => step.path), MAX_LOST)
     await tell(`What was changed after checkpoint ${checkpointId} is taken back: ${paths}.`)
   }
   const contentOf = (entry: TreeEntry): Promise<Uint8Array> => readContent(objects, entry)
-  const { skipped } = await applySteps(path, possible, contentOf)
+  const { skipped } = await applySteps(path, possible, contentOf, { folders })
   const missing = [
     ...steps.filter(({ after }) => after?.stored === false).map((step) => step.path),
     ...skipped,

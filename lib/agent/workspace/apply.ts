@@ -7,9 +7,10 @@
  *    deepest one above that exists. Nothing else is changed: a fault here leaves all as it was.
  * 3. Phase two only renames. What is replaced has a second name since phase one, and what goes gets
  *    one now, so each path has the old or the new content and never a part. The order is: what
- *    goes, empty folders in the place of a file, what comes.
+ *    goes, empty folders in the place of a file, what comes, folders without a file.
  * 4. A fault in phase two undoes it, path by path, and a path that cannot be undone does not keep
- *    the others from that. Second names are removed when everything is on the disk.
+ *    the others from that. When everything is on the disk, second names and empty folders are
+ *    removed, and folders get their permissions: a call that fails there is to be repeated.
  * 5. The names of temporary files follow from a key. A call with the key of one that was killed, or
  *    could not undo everything, goes on in whatever state that one has left the folder.
  *
@@ -26,9 +27,10 @@ import { comparePaths, foldersAbove, isSameEntry, sortedByPath } from './net-cha
 import { codeOf, confine, statOrNull, type Confinement } from './paths.js'
 import {
   below, isSameFile, isStill, linkTo, look, moveInto, placeOf, removeFolder, removeFolders,
-  removeOwn, renameCase, unlessOvertaken, withoutCase, writeNew, type At,
+  removeOwn, renameCase, setMode, unlessOvertaken, withoutCase, writeNew, type At,
 } from './places.js'
 import type { PathStep } from './plan-steps.js'
+import { NO_FOLDERS, type FolderPlan } from './tree-folders.js'
 
 export {
   baseOfTakenOver, planApply, planRestore, type ApplyPlan, type PathStep,
@@ -43,6 +45,8 @@ export interface AppliedSteps {
 
 export interface ApplyOptions {
   readonly closed?: readonly string[] | undefined
+  /** @defaultValue {@link NO_FOLDERS} */
+  readonly folders?: FolderPlan | undefined
   /** See rule 5. @defaultValue a random one */
   readonly key?: string | undefined
   /** Does an earlier call with the key exist that did not come to its end? @defaultValue false */
@@ -109,6 +113,7 @@ class FolderChange {
   readonly #again: boolean
   readonly #signal: AbortSignal | undefined
   readonly #steps: readonly PathStep[]
+  readonly #folders: FolderPlan
   /** Steps that leave nothing at their path, the others, and those of them that add a path. */
   readonly #going: readonly PathStep[]
   readonly #coming: readonly PathStep[]
@@ -134,8 +139,11 @@ class FolderChange {
     folder: string,
     steps: readonly PathStep[],
     contentOf: ContentOf,
-    { key = randomBytes(16).toString('hex'), again = false, signal }: ApplyOptions,
+    {
+      key = randomBytes(16).toString('hex'), again = false, signal, folders = NO_FOLDERS,
+    }: ApplyOptions,
   ) {
+    this.#folders = folders
     this.#confinement = confinement
     this.#folder = folder
     this.#contentOf = contentOf
@@ -158,6 +166,7 @@ class FolderChange {
       const inTheWay = this.#coming.filter(({ path }) => this.#inTheWay.has(path))
       await this.#each(inTheWay, (folders, { path }) => this.#vacate(folders, path))
       await this.#each(this.#coming, (folders, step) => this.#place(folders, step))
+      await this.#makeFolders()
     } catch (error) {
       this.#signal?.throwIfAborted()
       // The earlier call may have come to its end, at which second names go.
@@ -170,6 +179,7 @@ class FolderChange {
     await this.#half(async () => {
       await this.#sweep()
       await this.#removeEmptied()
+      await this.#setModes()
     })
     const done = this.#steps.map(({ path }) => path).filter((path) => !this.#skipped.has(path))
     return { done, skipped: [...this.#skipped].sort(comparePaths) }
@@ -377,6 +387,14 @@ class FolderChange {
     return false
   }
 
+  /** Makes folders in which no file comes. */
+  async #makeFolders(): Promise<void> {
+    const made = this.#folders.steps.filter(({ before }) => before === null)
+    await this.#each(made.map(({ path }) => ({ path, before: null, after: null })),
+      async (folders, { path }) =>
+        (await folders.at(path, (at) => this.#made.add(at))) !== null)
+  }
+
   // The end, and the way back.
 
   /** Undoes as much as can be undone. @throws the first reason why something could not. */
@@ -469,7 +487,10 @@ class FolderChange {
 
   /** Removes the folders that have become empty, and are not needed. */
   async #removeEmptied(): Promise<void> {
+    const { kept, steps } = this.#folders
     const emptied = new Set(this.#going.flatMap(({ path }) => foldersAbove(path)))
+    for (const path of kept.keys()) emptied.delete(path)
+    for (const { path, after } of steps) if (after === null) emptied.add(path)
     for (const { path } of this.#coming) {
       emptied.delete(path)
       for (const above of foldersAbove(path)) emptied.delete(above)
@@ -477,6 +498,24 @@ class FolderChange {
     if (emptied.size === 0) return
     await using folders = await FolderChain.open(this.#confinement)
     for (const path of [...emptied].sort(comparePaths).reverse()) await removeFolder(folders, path)
+    await folders.sync()
+  }
+
+  /** Gives folders their permissions, the innermost first: some cannot be entered afterwards. */
+  async #setModes(): Promise<void> {
+    const { kept, known, steps } = this.#folders
+    if (known === null) return
+    const changed = new Set(steps.flatMap(({ path, after }) => (after === null ? [] : [path])))
+    for (const { path } of this.#coming) {
+      for (const above of foldersAbove(path)) if (!known.has(above)) changed.add(above)
+    }
+    if (changed.size === 0) return
+    await using folders = await FolderChain.open(this.#confinement)
+    for (const path of [...changed].sort(comparePaths).reverse()) {
+      const mode = kept.get(path)
+      if (mode === undefined || !folders.mayEnter(path)) continue
+      await unlessOvertaken(path, () => setMode(folders, path, known.get(path), mode))
+    }
     await folders.sync()
   }
 

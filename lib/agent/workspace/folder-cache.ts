@@ -43,7 +43,9 @@ export interface KnownFolder {
   readonly entries: Map<string, KnownFile | KnownFolder>
   /** Null if it must be listed in any case. */
   listing: Listing | null
-  /** Hash of its object; empty while it holds nothing. */
+  /** Permission bits; negative for a folder that is left out. */
+  mode: number
+  /** Hash of its object; empty for a folder that is left out. */
   sha256: string
   isStored: boolean
   /** The object does not show its entries any more. */
@@ -57,8 +59,8 @@ export interface KnownFolder {
 
 export function newFolder(): KnownFolder {
   return {
-    kind: 'folder', entries: new Map(), listing: null, sha256: '', isStored: false, isStale: true,
-    files: 0, bytes: 0, notStored: 0, seenAt: 0,
+    kind: 'folder', entries: new Map(), listing: null, mode: -1, sha256: '', isStored: false,
+    isStale: true, files: 0, bytes: 0, notStored: 0, seenAt: 0,
   }
 }
 
@@ -88,11 +90,11 @@ export function forget(folder: KnownFolder): void {
 export function entriesOf(folder: KnownFolder): readonly FolderEntry[] {
   const shown: FolderEntry[] = []
   for (const [name, entry] of folder.entries) {
-    const { sha256 } = entry
+    const { mode, sha256 } = entry
     if (entry.kind === 'folder') {
-      if (sha256 !== '') shown.push({ name, kind: 'folder', sha256 })
+      if (sha256 !== '') shown.push({ name, kind: 'folder', mode, sha256 })
     } else if (!entry.isSecret) {
-      const { kind, mode, size } = entry
+      const { kind, size } = entry
       shown.push({ name, kind, mode, size, sha256, isStored: entry.stored !== 'never' })
     }
   }

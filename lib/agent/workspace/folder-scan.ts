@@ -141,7 +141,8 @@ export class FolderScan implements Disposable {
     const isLeftOut = depth > MAX_TREE_DEPTH || this.#entries >= this.#rules.entries
     if (isLeftOut) this.#cut(path)
     let seen = 0
-    if (!isLeftOut && !this.#closed.has(path)) {
+    if (isLeftOut || this.#closed.has(path)) setMode(place, -1)
+    else {
       const isListed = this.#isListed(place)
       for (const [name, { kind }] of isListed ? folder.entries : this.#list(place)) {
         if (work.isDue) await work.next()
@@ -178,7 +179,8 @@ export class FolderScan implements Disposable {
   }
 
   /** True for a folder that has the names that are remembered. */
-  #isListed({ folder, path }: Place): boolean {
+  #isListed(place: Place): boolean {
+    const { folder, path } = place
     const { listing } = folder
     if (listing === null) return false
     const stats = this.#confirm(path)
@@ -186,6 +188,7 @@ export class FolderScan implements Disposable {
     if (stats === null || stats.dev !== this.#trusted || !stats.isDirectory()) return false
     if (!isSameListing(listing, stats)) return false
     for (const [reason, name] of listing.omitted) this.leftOut.add(reason, childOf(path, name))
+    setMode(place, stats.mode & 0o777)
     return true
   }
 
@@ -195,24 +198,25 @@ export class FolderScan implements Disposable {
     return unlessGone(() => lstatSync(toSystem(raw), { throwIfNoEntry: false })) ?? null
   }
 
-  #list({ folder, path }: Place): ReadonlyMap<string, Pick<ListedEntry, 'kind'>> {
+  #list(place: Place): ReadonlyMap<string, Pick<ListedEntry, 'kind'>> {
+    const { folder, path } = place
     folder.listing = null
     this.#listing = null
     const names = new Map<string, ListedEntry>()
+    const leaveOut = (reason: LeftOutReason | null): typeof names => {
+      if (reason !== null) this.leftOut.add(reason, path)
+      setMode(place, -1)
+      return names
+    }
     const opened = this.#open(path)
-    if (opened === null) return names
+    if (opened === null) return leaveOut(null)
     const stats = opened === 'unreadable' ? null : opened.ownStats
     const found =
       opened === 'unreadable' ? null : unlessGone(() => opened.list(MAX_TREE_ENTRIES))
-    if (found === null || stats === null) {
-      this.leftOut.add('unreadable', path)
-      return names
-    }
-    if (isRepository(found.entries.map(({ name }) => name))) {
-      this.leftOut.add('kind', path)
-      return names
-    }
+    if (found === null || stats === null) return leaveOut('unreadable')
+    if (isRepository(found.entries.map(({ name }) => name))) return leaveOut('kind')
     if (found.more) this.#cut(path)
+    setMode(place, stats.mode & 0o777)
     const { ino, mtimeMs, ctimeMs } = stats
     const isSettled = this.startedAt - UNSETTLED_MS > Math.max(mtimeMs, ctimeMs)
     if (isSettled && !found.more) this.#listing = { ino, mtimeMs, ctimeMs, omitted: [] }
@@ -279,6 +283,7 @@ export class FolderScan implements Disposable {
     if (known !== undefined && known.kind !== 'folder') {
       if (seen !== null && isUnchanged(known, seen) && this.#isDone(known)) {
         if (known.isSecret) this.leftOut.add('secret', child)
+        this.#noteNames(child, seen)
         known.seenAt = this.#look
         return true
       }
@@ -291,12 +296,17 @@ export class FolderScan implements Disposable {
       this.leftOut.add('size', child)
       return this.#omit(null)
     }
+    this.#noteNames(child, stats)
     const { birthtimeMs, ctimeMs, size } = stats
     this.unread.push({ folder, path, name, kind, size, born: Math.max(birthtimeMs, ctimeMs) })
     // A folder that became a file is forgotten at the end of its listing.
     if (known === undefined || known.kind === 'folder') return false
     known.seenAt = this.#look
     return true
+  }
+
+  #noteNames(path: string, stats: Stats): void {
+    if (stats.nlink > 1 && stats.isFile()) this.leftOut.add('hard_link', path)
   }
 
   /** True for what will be read through its descriptor, wherever its plain path leads. */
@@ -365,6 +375,13 @@ function sortEntries(entries: KnownFolder['entries']): void {
   for (const { name, entry } of all.sort((a, b) => (a.raw < b.raw ? -1 : 1))) {
     entries.set(name, entry)
   }
+}
+
+function setMode({ folder, parent }: Place, mode: number): void {
+  if (folder.mode === mode) return
+  folder.mode = mode
+  folder.isStale = true
+  if (parent !== null) parent.isStale = true
 }
 
 function readLink(opened: WalkedFolder, name: RawPath): ReadFile | null {

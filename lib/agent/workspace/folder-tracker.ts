@@ -21,7 +21,9 @@ import {
   childOf, entriesOf, forget, newFolder, summarize, type KnownFile, type KnownFolder,
 } from './folder-cache.js'
 import type { LeftOut } from '../tree.js'
-import { isPrivateKey, secretPaths, type AllTreeRules, type LeftOutPaths } from './left-out.js'
+import {
+  isOfTree, isPrivateKey, secretPaths, type AllTreeRules, type LeftOutPaths,
+} from './left-out.js'
 import { Batches, type SendBatch } from './tree-batches.js'
 import { encodeFolder } from './tree-objects.js'
 import { WorkStopped } from './walk-folder.js'
@@ -222,7 +224,7 @@ export class FolderTracker {
     this.#files = files
     await batches.end()
     const leftOut = scan.leftOut.list()
-    const inTree = leftOut.filter(({ reason }) => reason !== 'passed_over')
+    const inTree = leftOut.filter(isOfTree)
     const object = encodeFolder(entriesOf(this.#top), inTree)
     const checkpointId = hash('sha256', object)
     if (!options.storeContents || checkpointId !== options.previous) {
@@ -245,7 +247,7 @@ export class FolderTracker {
     const object = encodeFolder(entries)
     if (folder.isStale) {
       folder.isStale = false
-      const sha256 = entries.length === 0 ? '' : hash('sha256', object)
+      const sha256 = folder.mode < 0 ? '' : hash('sha256', object)
       if (sha256 !== folder.sha256) {
         folder.sha256 = sha256
         folder.isStored = false

@@ -153,6 +153,11 @@ export class LeftOutPaths {
   }
 }
 
+/** False for what checkpoints name and trees do not. */
+export function isOfTree({ reason }: LeftOut): boolean {
+  return reason !== 'passed_over' && reason !== 'hard_link'
+}
+
 /**
  * Tells of which paths a tree says nothing, although they may exist: they, or a folder that they
  * lie in, were passed over or left out. When more was left out than is named, that may be any path

@@ -1,7 +1,7 @@
 import { LongWork } from '../../internal/time.js'
 import type { Tree, TreeEntry } from '../tree.js'
 import { MAX_TREE_DEPTH } from './left-out.js'
-import { damaged, readFolder, type ObjectReader } from './read-tree.js'
+import { damaged, readFolder, type Folder, type ObjectReader } from './read-tree.js'
 import type { FolderEntry } from './tree-objects.js'
 
 /** The parts of two trees in which they differ. */
@@ -21,7 +21,7 @@ export async function readDifference(
   from: string,
   to: string,
 ): Promise<TreeDifference> {
-  const [before, after] = [new Map<string, TreeEntry>(), new Map<string, TreeEntry>()]
+  const [before, after] = [new Part(), new Part()]
   const work = new LongWork()
   const [top, newTop] = await Promise.all([
     readFolder(objects, from, true, work),
@@ -39,13 +39,13 @@ export async function readDifference(
       const other = others.get(keyOf(entry))
       others.delete(keyOf(entry))
       if (other !== undefined && isEqual(entry, other)) continue
-      if (entry.kind !== 'folder') add(before, path, entry)
-      if (other !== undefined && other.kind !== 'folder') add(after, path, other)
+      before.add(path, entry)
+      if (other !== undefined) after.add(path, other)
       if (entry.kind === 'folder') await below(entry, other, path, depth)
     }
     for (const entry of others.values()) {
+      after.add(path, entry)
       if (entry.kind === 'folder') await below(undefined, entry, path, depth)
-      else add(after, path, entry)
     }
   }
   const below = async (
@@ -54,6 +54,7 @@ export async function readDifference(
     path: string,
     depth: number,
   ): Promise<void> => {
+    if (old?.sha256 === now?.sha256) return
     const [a, b] = await Promise.all(
       [old, now].map(async (entry) =>
         entry === undefined ? [] : (await readFolder(objects, entry.sha256, false, work)).entries,
@@ -62,10 +63,7 @@ export async function readDifference(
     await compare(a!, b!, `${path}${(old ?? now)!.name}/`, depth + 1)
   }
   await compare(top.entries, newTop.entries, '', 0)
-  return {
-    before: { entries: before, leftOut: top.leftOut! },
-    after: { entries: after, leftOut: newTop.leftOut! },
-  }
+  return { before: before.of(top), after: after.of(newTop) }
 }
 
 /** Folders are compared with folders. */
@@ -74,12 +72,26 @@ function keyOf({ kind, name }: FolderEntry): string {
 }
 
 function isEqual(a: FolderEntry, b: FolderEntry): boolean {
-  if (a.sha256 !== b.sha256 || a.kind !== b.kind) return false
-  return a.kind === 'folder' || b.kind === 'folder' || a.mode === b.mode
+  return a.sha256 === b.sha256 && a.kind === b.kind && a.mode === b.mode
 }
 
-function add(entries: Map<string, TreeEntry>, path: string, entry: FolderEntry): void {
-  if (entry.kind === 'folder') return
-  const { kind, mode, sha256, size, isStored, name } = entry
-  entries.set(`${path}${name}`, { kind, mode, sha256, size, ...(!isStored && { stored: false }) })
+/** What only one of two trees has. */
+class Part {
+  readonly #entries: Map<string, TreeEntry> = new Map()
+  readonly #folders: Map<string, number> = new Map()
+
+  add(path: string, entry: FolderEntry): void {
+    const at = `${path}${entry.name}`
+    if (entry.kind === 'folder') {
+      this.#folders.set(at, entry.mode ?? 0)
+      return
+    }
+    const { kind, mode, sha256, size, isStored } = entry
+    this.#entries.set(at, { kind, mode, sha256, size, ...(!isStored && { stored: false }) })
+  }
+
+  of({ version, leftOut }: Folder): Tree {
+    const folders = version === 1 ? undefined : this.#folders
+    return { entries: this.#entries, folders, leftOut: leftOut! }
+  }
 }

@@ -6,7 +6,8 @@
  */
 import { constants, type Stats } from 'node:fs'
 import {
-  link, lstat, open, readdir, readlink, rename, rmdir, symlink, unlink, type FileHandle,
+  chmod, link, lstat, open, readdir, readlink, rename, rmdir, stat, symlink, unlink,
+  type FileHandle,
 } from 'node:fs/promises'
 import { hash, nameOfBytes } from '../../internal/bytes.js'
 import { throwIfExhausted } from '../exhaustion.js'
@@ -138,9 +139,28 @@ export async function writeNew(
   if (kind === 'link') return await symlink(Buffer.from(content), at)
   await using handle = await open(at, CREATE_FLAGS, 0o600)
   if (replaced !== null) await keepOwner(handle, replaced)
-  await handle.writeFile(content)
+  await writeSparse(handle, content)
   await handle.chmod(mode)
   await handle.datasync()
+}
+
+/** Bytes of zeros that are not written, so that they take no room on the disk. */
+const HOLE = Buffer.alloc(64 * 1024)
+
+async function writeSparse(handle: FileHandle, content: Uint8Array): Promise<void> {
+  const isHole = (at: number): boolean =>
+    at + HOLE.length <= content.length && HOLE.equals(content.subarray(at, at + HOLE.length))
+  let done = 0
+  for (let at = 0; at < content.length; ) {
+    while (isHole(at)) at += HOLE.length
+    let end = at
+    while (end < content.length && !isHole(end)) end += HOLE.length
+    end = Math.min(end, content.length)
+    for (; at < end; done = at) {
+      at += (await handle.write(content, at, end - at, at)).bytesWritten
+    }
+  }
+  if (done < content.length) await handle.truncate(content.length)
 }
 
 async function keepOwner(handle: FileHandle, { uid, gid }: Stats): Promise<void> {
@@ -161,7 +181,8 @@ export async function linkTo(at: At, second: At): Promise<void> {
   if (!HAS_PROC) return
   await link(at, second).catch((error: unknown) => {
     const code = codeOf(error) ?? ''
-    if (code !== 'EEXIST' && code !== 'ENOENT' && !NO_LINKS.has(code)) throw error
+    // A folder that got its permissions from an earlier call may take no names.
+    if (!['EACCES', 'EEXIST', 'ENOENT'].includes(code) && !NO_LINKS.has(code)) throw error
   })
 }
 
@@ -194,6 +215,29 @@ export async function removeFolder(folders: FolderChain, path: string): Promise<
     folders.changed()
   } catch (error) {
     if (!STAYS.has(codeOf(error) ?? '')) throw error
+  }
+}
+
+/** Gives a folder permissions; false if others have changed them, or that is not allowed. */
+export async function setMode(
+  folders: FolderChain,
+  path: string,
+  before: number | undefined,
+  after: number,
+): Promise<boolean> {
+  try {
+    const folder = await folders.at(path)
+    if (folder === null) return false
+    const { mode } = await stat(folder.self)
+    const now = mode & 0o777
+    if (now === after) return true
+    if (before !== undefined && now !== before) return false
+    folders.changed()
+    await chmod(folder.self, (mode & 0o7000) | after)
+    return true
+  } catch (error) {
+    if (['EACCES', 'EPERM'].includes(codeOf(error) ?? '')) return false
+    throw error
   }
 }
 

@@ -2,6 +2,9 @@
  * What must be done to a folder, path by path, so that it gets the content of a tree (restore) or
  * the changes between two trees (apply). Paths of which a tree says nothing are left alone.
  *
+ * A restore brings back permissions. An apply brings those of files as git does, which knows only
+ * whether a file can be executed; of folders it brings new ones, and no permissions.
+ *
  * @module
  */
 import { hash } from '../../internal/bytes.js'
@@ -14,6 +17,7 @@ import { mergeTexts } from './merge-text.js'
 import {
   comparePaths, foldersAbove, isSameEntry, PER_STEP, sortInSteps, unseenIn,
 } from './net-changes.js'
+import { folderSteps, onlyFolders, type FolderPlan, type FolderStep } from './tree-folders.js'
 
 /** One path that changes; null stands for no file. */
 export interface PathStep {
@@ -66,6 +70,7 @@ export interface ApplyPlan {
   readonly merged: readonly string[]
   /** The merged contents, by their hash: no object store has them. */
   readonly contents: ReadonlyMap<string, Uint8Array>
+  readonly folders: FolderPlan
   /**
    * Paths that both sides changed, that are in each other's way, or whose content is not stored.
    * With `force` there are steps for them that take ours, if that is possible.
@@ -93,7 +98,10 @@ export async function planApply(
     if (work.isDue) await work.next()
     if (wanted === null || wanted.has(path)) await plan.add(path, before, after)
   }
-  return await inSlices(plan.finish())
+  const steps = await inSlices(folderSteps(base, ours))
+  const made = steps.filter(({ before, after }) => before === null && after !== null)
+  const folders = { steps: made, kept: ours.folders ?? new Map(), known: null }
+  return await inSlices(plan.finish(onlyFolders(folders, paths)))
 }
 
 /**
@@ -139,18 +147,19 @@ class Planner {
   }
 
   /** Plans what we changed from `base` to `ours`. */
-  async add(path: string, base: TreeEntry | null, ours: TreeEntry | null): Promise<void> {
+  async add(path: string, before: TreeEntry | null, after: TreeEntry | null): Promise<void> {
     const theirs = this.#theirs.entries.get(path) ?? null
-    if (isSameEntry(ours, theirs)) return
+    const [base, ours] = [withModeOf(theirs, before), withModeOf(theirs, after)]
+    if (isSameEntry(ours, theirs) || isSameEntry(base, ours)) return
     const isMissing = ours?.stored === false && ours.sha256 !== theirs?.sha256
     if (isMissing || (theirs === null && this.#isUnseen(path))) {
       this.#conflicts.add(path)
       return
     }
-    const after = isSameEntry(base, theirs) ? ours : await this.#merge(path, base, ours, theirs)
-    if (after === undefined) this.#conflicts.add(path)
-    if (after === undefined && !this.#force) return
-    this.#steps.set(path, { path, before: theirs, after: after === undefined ? ours : after })
+    const both = isSameEntry(base, theirs) ? ours : await this.#merge(path, base, ours, theirs)
+    if (both === undefined) this.#conflicts.add(path)
+    if (both === undefined && !this.#force) return
+    this.#steps.set(path, { path, before: theirs, after: both === undefined ? ours : both })
   }
 
   /** What both sides made of a file; undefined for a conflict. */
@@ -193,8 +202,10 @@ class Planner {
     }
   }
 
-  *finish(): Generator<void, ApplyPlan> {
+  /** @param folders those that we made */
+  *finish(folders: FolderPlan): Generator<void, ApplyPlan> {
     yield* this.#makeRoom()
+    const made = folders.steps.filter((step) => this.#isMade(step))
     const steps = [...this.#steps.values()].filter(
       ({ before, after }) => !isSameEntry(before, after),
     )
@@ -202,8 +213,21 @@ class Planner {
       steps: yield* sortInSteps(steps),
       merged: this.#merged.filter((path) => this.#steps.has(path)),
       contents: this.#contents,
+      folders: { ...folders, steps: made },
       conflicts: [...this.#conflicts].sort(comparePaths),
     }
+  }
+
+  /** Is a folder to be made? It is in conflict with a file of theirs, which stays. */
+  #isMade({ path }: FolderStep): boolean {
+    if (this.#theirs.folders?.has(path) === true) return false
+    const inTheWay = [...foldersAbove(path), path].filter((at) => {
+      const after = this.#steps.get(at)?.after
+      return after === undefined ? this.#theirs.entries.has(at) : after !== null
+    })
+    if (inTheWay.length === 0 && !this.#isUnseen(path)) return true
+    this.#conflicts.add(path)
+    return false
   }
 
   /** New files need folders where they have files, and the other way round. */
@@ -232,6 +256,16 @@ class Planner {
     this.#conflicts.add(path)
     this.#steps.set(path, { path, before: this.#theirs.entries.get(path)!, after: null })
   }
+}
+
+/** An entry with the permissions that it gets in the place of another, or without one. */
+function withModeOf(theirs: TreeEntry | null, entry: TreeEntry | null): TreeEntry | null {
+  if (entry?.kind !== 'file') return entry
+  const isProgram = (entry.mode & 0o100) !== 0
+  const mode = theirs?.kind === 'file' ? theirs.mode : 0o644
+  if (isProgram === ((mode & 0o100) !== 0)) return { ...entry, mode }
+  // Who may read a program may run it.
+  return { ...entry, mode: isProgram ? mode | 0o100 | ((mode & 0o444) >> 2) : mode & 0o666 }
 }
 
 /** What one side changed, or both alike; undefined when each changed it in its own way. */

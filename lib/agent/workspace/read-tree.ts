@@ -30,6 +30,7 @@ export interface SeenObjects {
 }
 
 export interface Folder {
+  readonly version: number
   readonly leftOut: readonly LeftOut[] | null
   readonly entries: readonly FolderEntry[]
 }
@@ -45,22 +46,29 @@ export async function readTree(objects: ObjectReader, checkpointId: string): Pro
   const folders = await readFolders(objects, checkpointId, work)
   const top = folders.get(checkpointId)!
   const entries = new Map<string, TreeEntry>()
+  const modes = new Map<string, number>()
   const add = async (folder: Folder, path: string, depth: number): Promise<void> => {
     for (const entry of folder.entries) {
       const at = `${path}${entry.name}`
       if (work.isDue) await work.next()
       if (entry.kind === 'folder') {
         if (depth === MAX_TREE_DEPTH) throw damaged(entry.sha256, 'it is too deep in folders')
+        modes.set(at, entry.mode ?? 0)
+        assertFew()
         await add(folders.get(entry.sha256)!, `${at}/`, depth + 1)
         continue
       }
-      if (entries.size === MAX_TREE_ENTRIES) throw damaged(checkpointId, 'it has too many entries')
       const { kind, mode, sha256, size } = entry
       entries.set(at, { kind, mode, sha256, size, ...(entry.isStored ? {} : { stored: false }) })
+      assertFew()
     }
   }
+  const assertFew = (): void => {
+    if (entries.size + modes.size <= MAX_TREE_ENTRIES) return
+    throw damaged(checkpointId, 'it has too many entries')
+  }
   await add(top, '', 0)
-  return { entries, leftOut: top.leftOut! }
+  return { entries, folders: top.version === 1 ? undefined : modes, leftOut: top.leftOut! }
 }
 
 /**
@@ -160,6 +168,9 @@ async function readFolders(
       for (const [i, hash] of some.entries()) {
         const folder = read[i]!
         folders.set(hash, folder)
+        if (folder.version !== folders.get(checkpointId)!.version) {
+          throw damaged(hash, 'it has another version than the folder at the top')
+        }
         entries += folder.entries.length
         if (entries > 2 * MAX_TREE_ENTRIES) throw damaged(checkpointId, 'it has too many entries')
         for (const { kind, sha256 } of folder.entries) {
@@ -194,8 +205,9 @@ export async function readFolder(
       if (work.isDue) await work.next()
       entries.push(entry)
     }
-    if (!isTop && entries.length === 0) throw new MalformedTree('it is empty')
-    return { leftOut: reader.leftOut, entries }
+    const { leftOut, version } = reader
+    if (version === 1 && !isTop && entries.length === 0) throw new MalformedTree('it is empty')
+    return { version, leftOut, entries }
   } catch (error) {
     if (error instanceof MalformedTree) throw damaged(id, error.message)
     throw error

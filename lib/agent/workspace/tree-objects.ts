@@ -8,7 +8,8 @@
  *    a tree that rule 1 could have made, or an error that names the object.
  *
  * An object is `version kind [left out] entry…`. Numbers are LEB128; names are bytes with their
- * length before them; entries are in the order of the bytes of their paths.
+ * length before them; entries are in the order of the bytes of their paths. In version 1, folders
+ * had no permissions, and were missing when they held nothing.
  *
  * @module
  */
@@ -16,7 +17,7 @@ import type { LeftOut, LeftOutReason } from '../tree.js'
 import { MAX_NAMED, MAX_TREE_ENTRIES } from './left-out.js'
 import { bytesOfName, nameOfBytes } from '../../internal/bytes.js'
 
-const VERSION = 1
+const VERSION = 2
 const FOLDER = 0x46
 const TOP = 0x54
 const HASH_BYTES = 32
@@ -33,7 +34,13 @@ const NOT_STORED = 4
 
 /** One entry of a folder. */
 export type FolderEntry =
-  | { readonly name: string; readonly kind: 'folder'; readonly sha256: string }
+  | {
+      readonly name: string
+      readonly kind: 'folder'
+      /** Undefined in objects of version 1. */
+      readonly mode: number | undefined
+      readonly sha256: string
+    }
   | {
       readonly name: string
       readonly kind: 'file' | 'link'
@@ -56,10 +63,8 @@ export function encodeFolder(
     const isFolder = entry.kind === 'folder'
     writer.byte(KINDS.indexOf(entry.kind) + (isFolder || entry.isStored ? 0 : NOT_STORED))
     writer.name(entry.name)
-    if (!isFolder) {
-      writer.number(entry.mode)
-      writer.number(entry.size)
-    }
+    writer.number(entry.mode!)
+    if (!isFolder) writer.number(entry.size)
     writer.hash(entry.sha256)
   }
   return writer.done()
@@ -142,13 +147,17 @@ export class MalformedTree extends Error {
 export class FolderReader {
   /** Of the folder at the top; else null. */
   readonly leftOut: readonly LeftOut[] | null
+  readonly version: number
   readonly #bytes: Uint8Array
   #at = 0
 
   /** @throws {@link MalformedTree} */
   constructor(bytes: Uint8Array) {
     this.#bytes = bytes
-    if (this.#byte() !== VERSION) throw new MalformedTree('its version is unknown')
+    this.version = this.#byte()
+    if (this.version < 1 || this.version > VERSION) {
+      throw new MalformedTree('its version is unknown')
+    }
     const kind = this.#byte()
     if (kind !== TOP && kind !== FOLDER) throw new MalformedTree('it is no folder')
     this.leftOut = kind === TOP ? this.#leftOut() : null
@@ -177,7 +186,8 @@ export class FolderReader {
       names.add(name)
       if (names.size > MAX_TREE_ENTRIES) throw new MalformedTree('it has too many entries')
       if (isFolder) {
-        yield { name, kind, sha256: this.#hash() }
+        const mode = this.version === 1 ? undefined : this.#number(0o777)
+        yield { name, kind, mode, sha256: this.#hash() }
         continue
       }
       const mode = this.#number(0o777)

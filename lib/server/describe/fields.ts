@@ -64,6 +64,7 @@ export const LEFT_OUT: JsonSchema = fields<LeftOut>({
     unreadable: true,
     budget: true,
     passed_over: true,
+    hard_link: true,
   }),
   count,
   paths: { ...listOf(text), description: 'the first 1000; of what is passed over, 100' },

@@ -24,11 +24,11 @@ const FIRST = Number(process.env['RUNWRIGHT_FAULTS_FIRST'] ?? 1)
 /** Faults in one world: making the world takes longer than they do. */
 const PER_WORLD = 40
 
-/** Waits are a hundredth of what they are otherwise. */
+/** Pauses between attempts are a hundredth of what they are otherwise, and patience is not. */
 const FAST: Clock = {
   now: () => Date.now(),
   setTimeout: (callback, ms) => {
-    const timer = setTimeout(callback, ms / 100)
+    const timer = setTimeout(callback, ms > 5_000 ? ms : ms / 100)
     return { cancel: () => clearTimeout(timer) }
   },
 }

@@ -10,7 +10,9 @@ import {
 import { wholeTree } from '../../helpers/whole-tree.js'
 import type { World } from '../../helpers/world.js'
 import type { Place, Plan } from './model-known.js'
-import { differing, edited, editsBetween, NAMES, perform, swapped } from './model-rules.js'
+import {
+  differing, edited, editFolders, editsBetween, NAMES, perform, swapped,
+} from './model-rules.js'
 
 /** The folders of a world that runs and a stranger change, and what each must have. */
 export class Folders {
@@ -63,9 +65,11 @@ export class Folders {
     this.context += ` ${JSON.stringify(facts)}`
   }
 
-  protected edit(place: Place, sly: boolean): void {
+  /** @param leavesEmpty may folders become empty and stay? */
+  protected edit(place: Place, sly: boolean, leavesEmpty = true): void {
     const after = edited(this.random, place.now!, this.#canary, this.plan.bigBytes)
     perform(place.path, editsBetween(this.random, place.now!, after), sly)
+    editFolders(this.random, place.path, leavesEmpty)
     place.now = after
   }
 

@@ -7,8 +7,8 @@ import { readModel, type Model } from '../../helpers/tree-model.js'
 import type { Course, KnownCheckpoint, KnownRun, Place } from './model-known.js'
 import { Runs } from './model-runs.js'
 import {
-  baseOf, differing, editsBetween, expectedApply, expectedRestore, perform, problemsOf,
-  readCheckpoint, visible, withPaths,
+  assertFolders, baseOf, differing, editsBetween, expectedApply, expectedRestore, perform,
+  problemsOf, readCheckpoint, visible, withPaths,
 } from './model-rules.js'
 
 /** What is done with the files of runs: restores, applies, forks, and their end. */
@@ -75,7 +75,8 @@ export class Operations extends Runs {
     const course = await this.course(place, steps, meets, () =>
       this.engine.workspaces.restore(run.id, request),
     )
-    const paths = course.result?.paths ?? null
+    const isFile = (path: string): boolean => now.has(path) || target.model.has(path)
+    const paths = course.result?.paths.filter(isFile) ?? null
     if (course.stranger !== null)
       return await this.#settle(run, place, course, [target.model], paths)
     const both = [visible(now), visible(after)]
@@ -97,6 +98,7 @@ export class Operations extends Runs {
     if (course.died) this.count('recovered')
     else assert.deepEqual(paths, done, this.context)
     await this.compareDisk()
+    await assertFolders(place.path, this.disk.objects, target.id, this.context)
     // What a checkpoint of the run has is not always stored again.
     if (steps.length === 0) return await this.#undone(run, now, ofOriginal)
     await this.checkpoints(run, own, states)
@@ -135,7 +137,9 @@ export class Operations extends Runs {
       const newest = run.checkpoints.findLast(({ id }) => id === to)!
       if (this.random.chance(0.5) || newest.ofOriginal !== ofOriginal) return
       const again = await this.engine.workspaces.restore(run.id, { checkpoint_id: to })
-      assert.deepEqual(again.paths, done, this.context)
+      const isFile = (path: string): boolean => from.has(path) || wanted.has(path)
+      assert.deepEqual(again.paths.filter(isFile), done, this.context)
+      await assertFolders(place.path, this.disk.objects, to, this.context)
       place.now = wanted
       const states = [visible(from), visible(wanted)]
       await this.checkpoints(run, ofOriginal ? [] : states, ofOriginal ? states : [])
@@ -158,7 +162,8 @@ export class Operations extends Runs {
     if (run.isLive) return await assert.rejects(workspaces.apply(run.id, {}), { problem: 'live' })
     if (this.isBusy()) return
     const { changes } = await workspaces.changes(run.id)
-    const some = changes.filter(() => this.random.chance(0.5))
+    const files = changes.filter(({ mode }) => !/^04/.test(mode.before ?? mode.after!))
+    const some = files.filter(() => this.random.chance(0.5))
     const paths =
       some.length > 0 && this.random.chance(0.4) ? some.map(({ path }) => path) : null
     const renamed = some.flatMap(({ old_path }) => (old_path === null ? [] : [old_path]))
@@ -310,7 +315,8 @@ export class Operations extends Runs {
   protected async look(run: KnownRun): Promise<void> {
     const [from, to] = [this.random.pick(run.checkpoints), this.random.pick(run.checkpoints)]
     const range = { from: from.id, to: to.id }
-    const { changes } = await this.engine.workspaces.changes(run.id, range)
+    const { changes: all } = await this.engine.workspaces.changes(run.id, range)
+    const changes = all.filter(({ mode }) => !/^04/.test(mode.before ?? mode.after!))
     const told = changes.flatMap(({ path, old_path: old }) => (old === null ? [path] : [path, old]))
     assert.deepEqual(told.sort(comparePaths), differing(from.model, to.model), this.context)
     for (const { path, old_path: old, status } of changes) {

@@ -1,16 +1,18 @@
 /** Folders that runs and a stranger edit at random, beside what is expected of them. */
+import assert from 'node:assert/strict'
 import {
   chmodSync, lstatSync, mkdirSync, renameSync, rmSync, rmdirSync, symlinkSync, utimesSync,
   writeFileSync,
 } from 'node:fs'
+import { join } from 'node:path'
 import type { ObjectStore } from 'runwright/agent'
 import { mergeTexts } from '../../../lib/agent/workspace/merge-text.js'
 import { comparePaths } from '../../../lib/agent/workspace/net-changes.js'
 import { readContent, readTree } from '../../../lib/agent/workspace/read-tree.js'
 import type { Random } from '../../helpers/random.js'
 import {
-  diskPath, file, link, put, randomContent, randomEdits, randomPath, writeModel, type Model,
-  type ModelFile,
+  diskPath, file, foldersOf, link, put, randomContent, randomEdits, randomPath, readModel,
+  writeModel, type Model, type ModelFile,
 } from '../../helpers/tree-model.js'
 
 export const NAMES: readonly string[] = [
@@ -225,8 +227,9 @@ export function expectedApply(
   const steps = new Map<string, ModelFile | undefined>()
   for (const path of differing(base, ours)) {
     if (wanted !== null && !wanted.has(path)) continue
-    const [o, a, b] = [base.get(path), ours.get(path), theirs.get(path)]
-    if (isSame(a, b)) continue
+    const b = theirs.get(path)
+    const [o, a] = [withModeOf(b, base.get(path)), withModeOf(b, ours.get(path))]
+    if (isSame(a, b) || isSame(o, a)) continue
     if (isSame(o, b)) steps.set(path, a)
     else {
       const both = mergedFile(o, a, b)
@@ -264,6 +267,18 @@ export function expectedApply(
   return { conflicts: sorted(conflicts), merged: sorted(merged), applied, after, inTheWay }
 }
 
+/** Only whether a file can be executed is brought. */
+function withModeOf(
+  theirs: ModelFile | undefined,
+  one: ModelFile | undefined,
+): ModelFile | undefined {
+  if (one === undefined || one.link === true) return one
+  const mode = theirs === undefined || theirs.link === true ? 0o644 : theirs.mode
+  const isProgram = (one.mode & 0o100) !== 0
+  if (isProgram === ((mode & 0o100) !== 0)) return { ...one, mode }
+  return { ...one, mode: isProgram ? mode | 0o100 | ((mode & 0o444) >> 2) : mode & 0o666 }
+}
+
 /** Null for a conflict. */
 function mergedFile(
   o: ModelFile | undefined,
@@ -282,6 +297,37 @@ function mergedFile(
     const { done, value } = work.next()
     if (done === true) return value === null ? null : { content: value, mode }
   }
+}
+
+/** Changes folders without changing files; a run that must not leave empty ones removes them. */
+export function editFolders(random: Random, folder: string, leavesEmpty: boolean): void {
+  const all = foldersOf(folder).filter((path) => !/node_modules/.test(path))
+  if (all.length > 0 && random.chance(0.3)) {
+    chmodSync(join(folder, random.pick(all)), random.pick([0o700, 0o755, 0o750]))
+  }
+  if (leavesEmpty) {
+    const at = join(folder, ...all.slice(0, 1), `empty ${random.integer(1, 3)}`)
+    if (random.chance(0.3)) mkdirSync(at, { recursive: true })
+  } else for (const path of all.toReversed()) removeIfEmpty(diskPath(folder, path))
+}
+
+/** The folders of a folder must be those of a checkpoint, besides those of what is in none. */
+export async function assertFolders(
+  folder: string,
+  objects: ObjectStore,
+  id: string,
+  hint: string,
+): Promise<void> {
+  const { folders } = await readTree(objects, id)
+  const shown = (path: string, mode: number): string => `${path} ${mode.toString(8)}`
+  const wanted = [...folders!].map(([path, mode]) => shown(path, mode))
+  const holds = [...readModel(folder).keys()].filter(isHidden)
+  const isForeign = (path: string): boolean =>
+    !folders!.has(path) && (isHidden(path) || holds.some((it) => it.startsWith(`${path}/`)))
+  const found = foldersOf(folder)
+    .filter((path) => !isForeign(path))
+    .map((path) => shown(path, lstatSync(diskPath(folder, path)).mode & 0o777))
+  assert.deepEqual(found.sort(), wanted.sort(), `${hint}: folders`)
 }
 
 /** What a checkpoint has. */

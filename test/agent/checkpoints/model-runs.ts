@@ -109,7 +109,8 @@ export class Runs extends Folders {
         if (process.isDead) return await process.nothing
         const work = this.#work!
         const place = await this.#noting(() => this.#placeOf(work, runId, workspace.root))
-        this.edit(place, false)
+        // An apply brings new empty folders, of which the model knows nothing.
+        this.edit(place, false, !work.isolated)
         if (head?.details.iteration === work.last) work.isMet = true
         if (this.random.chance(0.15)) await this.#send(runId)
         return { output: 'done', exitCode: 0 }

@@ -30,7 +30,7 @@ export function objectsOfFiles(files: Files): StoredObject[] {
   const top = [...folders].map(([name, entries]): FolderEntry => {
     const object = blob(encodeFolder(entries))
     objects.push(object)
-    return { name, kind: 'folder', sha256: object.hash }
+    return { name, kind: 'folder', mode: 0o755, sha256: object.hash }
   })
   objects.push(blob(encodeFolder(top, [])))
   return objects

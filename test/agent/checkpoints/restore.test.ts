@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
-import { rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, realpathSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
-import { MemoryStore, type RestoreResult, type RunEngine } from 'runwright/agent'
+import {
+  MemoryStore, type JsonObject, type RestoreResult, type RunEngine,
+} from 'runwright/agent'
 import type {
   FileOperations, StoredFolder,
 } from '../../../lib/agent/checkpoints/file-operations.js'
@@ -10,6 +12,7 @@ import { restoreFolder } from '../../../lib/agent/checkpoints/restore.js'
 import { TrackedFolder } from '../../../lib/agent/workspace/tracked-folder.js'
 import { readTree } from '../../../lib/agent/workspace/read-tree.js'
 import { atGate, bash, follow, scratch, write } from '../../helpers/engine.js'
+import { foldersOf } from '../../helpers/tree-model.js'
 import { World } from '../../helpers/world.js'
 
 /** A run that writes `one` and then `two` to the file `a`, with a gate after each iteration. */
@@ -117,4 +120,78 @@ test('a folder that was closed after the checkpoint is not entered', async (t) =
   const { paths, skipped } = await next.workspaces.restore(runId, request)
   assert.deepEqual([paths, skipped], [['done'], ['sub/b']])
   assert.equal(world.has('sub/b'), false)
+})
+
+/** A run that changes folders, beside files. */
+async function foldersChanged(t: TestContext, request: JsonObject = {}) {
+  const world = new World(t, {
+    files: { 'private/a': '0\n', 'gone/b': '1\n' },
+    turns: [bash('chmod 755 private; rmdir empty; rm -r gone; mkdir -p new/deep; touch done')],
+  })
+  mkdirSync(join(world.cwd, 'empty'))
+  chmodSync(join(world.cwd, 'private'), 0o700)
+  chmodSync(join(world.cwd, 'gone'), 0o750)
+  const engine = await world.open()
+  const { runId, details } = await world.run({ goal: 'shell: test -e done', ...request })
+  assert.equal(details.status, 'achieved')
+  const [start] = await engine.workspaces.checkpoints(runId)
+  const modes = (): readonly string[] =>
+    foldersOf(world.cwd).map((path) => {
+      return `${path} ${(statSync(join(world.cwd, path)).mode & 0o777).toString(8)}`
+    })
+  return { world, engine, runId, start: start!.checkpoint_id, modes }
+}
+
+test('a restore brings back empty folders and permissions of folders', async (t) => {
+  const { engine, runId, start, modes } = await foldersChanged(t)
+  const { workspaces } = engine
+  const after = ['new 755', 'new/deep 755', 'private 755']
+  assert.deepEqual(modes(), after)
+  const { changes } = await workspaces.changes(runId)
+  const told = changes.map(({ path, status, mode }) => [path, status, mode.before, mode.after])
+  assert.deepEqual(told, [
+    ['done', 'added', null, '100644'],
+    ['empty', 'deleted', '040755', null],
+    ['gone/b', 'deleted', '100644', null],
+    ['new', 'added', null, '040755'],
+    ['new/deep', 'added', null, '040755'],
+    ['private', 'modified', '040700', '040755'],
+  ])
+  const patch = Buffer.from(await workspaces.patch(runId, { raw: false })).toString()
+  const patched = ['diff --git a/gone/b b/gone/b', 'diff --git a/done b/done']
+  assert.deepEqual(patch.match(/^diff .*/gm), patched)
+  const { entries } = await workspaces.list(runId, { at: start })
+  assert.deepEqual(entries.map(({ path, mode }) => `${path} ${mode}`), [
+    'empty 040755', 'gone 040750', 'private 040700',
+  ])
+  assert.deepEqual((await workspaces.list(runId, { at: start, path: 'empty' })).entries, [])
+  const request = { checkpoint_id: start }
+  const { checkpoint_id, paths, skipped } = await workspaces.restore(runId, request)
+  assert.deepEqual(modes(), ['empty 755', 'gone 750', 'private 700'])
+  assert.deepEqual(paths, ['done', 'empty', 'gone/b', 'new', 'new/deep', 'private'])
+  assert.deepEqual(skipped, [])
+  await workspaces.restore(runId, { checkpoint_id, paths: ['private', 'new'] })
+  assert.deepEqual(modes(), ['empty 755', 'gone 750', 'new 755', 'private 755'])
+  await workspaces.restore(runId, { checkpoint_id })
+  assert.deepEqual(modes(), after)
+})
+
+test('an apply brings new empty folders, and no permissions of folders', async (t) => {
+  const { engine, runId, modes } = await foldersChanged(t, { workspace: 'isolated' })
+  const { applied, conflicts } = await engine.workspaces.apply(runId, {})
+  assert.deepEqual([applied, conflicts], [['done', 'gone/b', 'new', 'new/deep'], []])
+  assert.deepEqual(modes(), ['empty 755', 'new 755', 'new/deep 755', 'private 700'])
+  assert.equal((await engine.get(runId)).changes, 'applied')
+})
+
+test('a fork has the folders of its checkpoint, with their permissions', async (t) => {
+  const { world, engine, runId } = await foldersChanged(t)
+  const request = { at: 'start', max_iterations: 1, message: 'go on' }
+  const { details } = await engine.fork(runId, request)
+  await follow(engine, details.run_id)
+  const copy = realpathSync(world.copyOf(details.run_id))
+  const found = foldersOf(copy).map((path) => {
+    return `${path} ${(statSync(join(copy, path)).mode & 0o777).toString(8)}`
+  })
+  assert.deepEqual(found, ['empty 755', 'gone 750', 'private 700'])
 })

@@ -1,7 +1,8 @@
 /** Data folders with checkpoints as earlier versions wrote them; see `make-checkpoints.mjs`. */
 import assert from 'node:assert/strict'
 import {
-  chmodSync, cpSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync,
+  chmodSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync,
+  writeFileSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
@@ -58,7 +59,7 @@ function filesOf(folder: string): Files {
   )
 }
 
-for (const folder of ['v1-loose', 'v1-packed', 'v1-headed']) {
+for (const folder of ['v1-loose', 'v1-packed', 'v1-headed', 'v2-folders']) {
   test(`runs with checkpoints in ${folder} open: changes, files, restore, apply`, async (t) => {
     const runs = JSON.parse(readFileSync(join(fixtures, `${folder}.json`), 'utf8')) as
       Readonly<Record<string, Stored>>
@@ -71,6 +72,7 @@ for (const folder of ['v1-loose', 'v1-packed', 'v1-headed']) {
     const cwd = join(work, 'in-place')
     write(cwd, first.files[end!]!)
     chmodSync(join(cwd, 'sub/b'), 0o755)
+    chmodSync(join(cwd, 'sub'), 0o750)
     write(join(work, 'isolated'), second.files[start!]!)
     const engine = await RunEngine.open({
       store: relocated(directory, work), roots: [work], defaultModel: 'test:m',
@@ -93,6 +95,8 @@ for (const folder of ['v1-loose', 'v1-packed', 'v1-headed']) {
     assert.ok(third.checkpoints.length > 0 && (await engine.get(fork)).forked_from !== null)
     const { checkpoint_id } = await workspaces.restore(inPlace, { checkpoint_id: start! })
     assert.deepEqual(filesOf(cwd), first.files[start!])
+    const hasFolders = folder.startsWith('v2')
+    assert.equal(existsSync(join(cwd, 'empty')), hasFolders)
     await workspaces.restore(inPlace, { checkpoint_id })
     assert.deepEqual(filesOf(cwd), first.files[end!])
     await workspaces.apply(isolated, {})

@@ -2,6 +2,7 @@
 import { atOnce, nextTurn } from '../../../lib/internal/time.js'
 import assert from 'node:assert/strict'
 import {
+  chmodSync,
   existsSync,
   linkSync,
   mkdirSync,
@@ -17,6 +18,7 @@ import { syncBuiltinESMExports } from 'node:module'
 import { basename, join } from 'node:path'
 import { test } from 'node:test'
 import { applySteps, planRestore } from '../../../lib/agent/workspace/apply.js'
+import { planFolders } from '../../../lib/agent/workspace/tree-folders.js'
 import { killedAt } from '../../helpers/failing-disk.js'
 import { contentsOf, file, foldersOf, link, treeOf, type Model } from '../../helpers/tree-model.js'
 import { Disk, steps, filesOf, many } from './work-folders.js'
@@ -33,6 +35,80 @@ test('folders that become empty are removed, others stay, and missing ones are m
     .filter((entry) => entry.isDirectory())
     .map(({ parentPath, name }) => `${parentPath}/${name}`.slice(disk.folder.length + 1))
   assert.deepEqual(folders.sort(), ['d', 'empty', 'empty/one', 'g', 'g/empty', 'i', 'i/j'])
+})
+
+/** The folders with their permissions. */
+const modesOf = (folder: string): readonly string[] =>
+  foldersOf(folder).map((path) => {
+    const { mode } = statSync(join(folder, path))
+    return `${path} ${(mode & 0o7777).toString(8)}`
+  })
+
+test('folders get the permissions of the target, and empty ones are made and removed', async () => {
+  const before = filesOf({ 'a/f': file('x'), 'gone/f': file('x'), 'kept/f': file('x') })
+  const after = filesOf({ 'a/f': file('y'), 'new/deep/f': file('z') })
+  const now = new Map([['a', 0o755], ['gone', 0o755], ['kept', 0o755], ['old', 0o755], ['old/x', 0o700], ['left', 0o755]])
+  const then = new Map([['a', 0o500], ['e', 0o755], ['e/f', 0o711], ['kept', 0o700], ['new', 0o700], ['new/deep', 0o750]])
+  using disk = new Disk(before)
+  for (const path of ['old/x', 'left']) mkdirSync(join(disk.folder, path), { recursive: true })
+  chmodSync(join(disk.folder, 'a'), 0o2755)
+  writeFileSync(join(disk.folder, 'left/.env'), 'S=1')
+  const [current, target] = [treeOf(before), treeOf(after)]
+  const trees = [{ ...current, folders: now }, { ...target, folders: then }] as const
+  const folders = atOnce(planFolders(...trees))
+  await applySteps(disk.folder, steps(before, after), contentsOf(after), { folders })
+  const expected = ['a 2500', 'e 755', 'e/f 711', 'kept 700', 'left 755', 'new 700', 'new/deep 750']
+  assert.deepEqual(modesOf(disk.folder), expected)
+  disk.check(new Map([...after, ['left/.env', file('S=1')]]), '')
+})
+
+test('permissions that others have changed meanwhile stay', async () => {
+  using disk = new Disk(filesOf({ 'a/f': file('x') }))
+  chmodSync(join(disk.folder, 'a'), 0o711)
+  const [now, then] = [new Map([['a', 0o755]]), new Map([['a', 0o700]])]
+  const folders = { steps: [{ path: 'a', before: 0o755, after: 0o700 }], kept: then, known: now }
+  await applySteps(disk.folder, [], contentsOf(), { folders })
+  assert.deepEqual(modesOf(disk.folder), ['a 711'])
+})
+
+test('a fault while empty folders are made leaves the folder as it was', async (t) => {
+  const before = filesOf({ a: file('x') })
+  const after = filesOf({ a: file('y'), 'n/f': file('z') })
+  const then = new Map([['e', 0o755], ['e/f', 0o755], ['n', 0o755]])
+  using disk = new Disk(before)
+  const trees = [
+    { ...treeOf(before), folders: new Map<string, number>() },
+    { ...treeOf(after), folders: then },
+  ] as const
+  const folders = atOnce(planFolders(...trees))
+  const { mkdir } = promises
+  const functions = promises as unknown as { mkdir: unknown }
+  t.after(() => {
+    functions.mkdir = mkdir
+    syncBuiltinESMExports()
+  })
+  functions.mkdir = (path: string) =>
+    basename(path) === 'f'
+      ? Promise.reject(Object.assign(new Error('full'), { code: 'ENOSPC', syscall: 'mkdir' }))
+      : mkdir(path)
+  syncBuiltinESMExports()
+  await assert.rejects(
+    applySteps(disk.folder, steps(before, after), contentsOf(after), { folders }), /full/,
+  )
+  disk.check(before, '')
+  assert.deepEqual(foldersOf(disk.folder), [])
+})
+
+test('zeros of a large file take no room on the disk', async () => {
+  const content = Buffer.alloc(8 * 1024 * 1024)
+  content.write('begin')
+  content.write('middle', 3_000_000)
+  const after = filesOf({ sparse: file(content), zeros: file(Buffer.alloc(300_000)) })
+  using disk = new Disk(new Map())
+  await applySteps(disk.folder, steps(new Map(), after), contentsOf(after))
+  disk.check(after, '')
+  const { blocks } = statSync(join(disk.folder, 'sparse'))
+  assert.ok(blocks * 512 <= 512 * 1024, `${blocks} blocks`)
 })
 
 test('a file takes the place of empty folders, but not of what somebody has put there', async () => {
@@ -174,7 +250,7 @@ test('a file is on the disk before it gets its name, and its folder before the e
   const work = () => applySteps(disk.folder, steps(before, after), contentsOf(after))
   await killedAt(Infinity, work, (name) => changes.push(name))
   assert.deepEqual(changes.filter((name) => !['chmod', 'open'].includes(name)), [
-    'link', 'writeFile', 'datasync', 'writeFile', 'datasync',
+    'link', 'write', 'datasync', 'write', 'datasync',
     'rename', 'sync',
     'rename', 'link', 'unlink', 'sync',
     'unlink', 'unlink',

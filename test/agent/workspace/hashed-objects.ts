@@ -25,7 +25,7 @@ export class Objects {
   }
 
   folder(name: string, ...entries: FolderEntry[]): FolderEntry {
-    return { name, kind: 'folder', sha256: this.add(encodeFolder(entries)) }
+    return { name, kind: 'folder', mode: 0o755, sha256: this.add(encodeFolder(entries)) }
   }
 
   top(...entries: FolderEntry[]): string {

@@ -24,7 +24,8 @@ const left = (reason: LeftOut['reason'], ...paths: string[]): LeftOut => ({
 const shown = (steps: readonly PathStep[]): readonly string[] =>
   steps.map(({ path, before, after }) => `${path}: ${nameOf(before)} -> ${nameOf(after)}`)
 const nameOf = (entry: TreeEntry | null): string =>
-  entry === null ? '-' : (NAMES.get(entry.sha256) ?? 'merged') + (entry.mode === 0o755 ? '*' : '')
+  entry === null ? '-' : `${NAMES.get(entry.sha256) ?? 'merged'}${MODES[entry.mode] ?? `/${entry.mode.toString(8)}`}`
+const MODES: Readonly<Record<number, string>> = { 0o644: '', 0o755: '*', 0o777: '' }
 
 const text = '1\n2\n3\n4\n5\n'
 const [x, y, z, t] = [file('x'), file('y'), file('z'), file(text)]
@@ -59,7 +60,10 @@ const APPLY: Readonly<Record<string, Case>> = {
   'other lines': { base: { a: t }, ours: { a: t1 }, theirs: { a: t5 }, merged: ['a'], steps: ['a: t5 -> merged'] },
   'a mode of ours and lines of theirs': { base: { a: t }, ours: { a: exe(t) }, theirs: { a: t5 }, steps: ['a: t5 -> t5*'] },
   'lines of ours and a mode of theirs': { base: { a: t }, ours: { a: t1 }, theirs: { a: exe(t) }, steps: ['a: t* -> t1*'] },
-  'modes of both': { base: { a: x }, ours: { a: exe(x) }, theirs: { a: file('x', 0o600) }, conflicts: ['a'], forced: ['a: x -> x*'] },
+  'a program of ours, which they keep private': { base: { a: x }, ours: { a: exe(x) }, theirs: { a: file('x', 0o600) }, steps: ['a: x/600 -> x/700'] },
+  'a private program of theirs that is none for us': { base: { a: exe(x) }, ours: { a: y }, theirs: { a: file('x', 0o750) }, steps: ['a: x/750 -> y/640'] },
+  'permissions of ours to read': { base: { a: x, b: x }, ours: { a: file('x', 0o600), b: file('y', 0o600), c: file('z', 0o600) }, theirs: { a: x, b: x }, steps: ['b: x -> y', 'c: - -> z'] },
+  'a program of both': { base: { a: x }, ours: { a: exe(y) }, theirs: { a: exe(x) }, conflicts: [], steps: ['a: x* -> y*'] },
   'a link of ours and lines of theirs': { base: { a: t }, ours: { a: link('x') }, theirs: { a: t5 }, conflicts: ['a'], forced: ['a: t5 -> x'] },
   'links with different targets': { base: { a: link('x') }, ours: { a: link('y') }, theirs: { a: link('z') }, conflicts: ['a'], forced: ['a: z -> y'] },
   'renamed by us, changed by them': { base: { a: t }, ours: { b: t }, theirs: { a: t5 }, conflicts: ['a'], steps: ['b: - -> t'], forced: ['a: t5 -> -', 'b: - -> t'] },
@@ -216,4 +220,26 @@ test('restore: everything that differs, and nothing that one of both trees does 
   const then = treeOf(model({ a: x, b: y, d: z, huge: z }), leftOut)
   const steps = atOnce(planRestore(now, then))
   assert.deepEqual(shown(steps), ['b: x -> y', 'd: - -> z', 'new/c: y -> -'])
+})
+
+test('apply: new folders without files are brought, others stay as they are', async () => {
+  const treeWith = (files: Files, folders: Readonly<Record<string, number>>) => ({
+    ...treeOf(model(files)), folders: new Map(Object.entries(folders)),
+  })
+  const base = treeWith({ 'a/f': x, 'b/f': x }, { a: 0o755, b: 0o755, old: 0o755 })
+  const made = { new: 0o700, 'new/deep': 0o755, there: 0o755, file: 0o755, 'file/in': 0o755 }
+  const ours = treeWith({ 'a/f': x, 'c/f': x }, { a: 0o700, b: 0o755, c: 0o755, ...made })
+  const theirFolders = { a: 0o755, b: 0o755, old: 0o755, there: 0o711 }
+  const theirs = treeWith({ 'a/f': x, 'b/f': x, file: y }, theirFolders)
+  const plan = await planApply({ base, ours, theirs }, contentsOf())
+  assert.deepEqual(shown(plan.steps), ['b/f: x -> -', 'c/f: - -> x'])
+  assert.deepEqual(plan.folders.steps.map(({ path }) => path), ['new', 'new/deep'])
+  assert.deepEqual(plan.conflicts, ['file', 'file/in'])
+  assert.ok(plan.folders.kept.has('b'))
+  assert.equal(plan.folders.known, null)
+  const some = await planApply({ base, ours, theirs }, contentsOf(), { paths: ['new'] })
+  assert.deepEqual([shown(some.steps), some.folders.steps.map(({ path }) => path)], [[], ['new']])
+  const { folders: _, ...old } = base
+  const none = await planApply({ base: old, ours, theirs }, contentsOf())
+  assert.deepEqual([none.folders.steps, none.conflicts], [[], []])
 })

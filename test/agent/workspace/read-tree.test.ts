@@ -7,16 +7,16 @@ import { encodeFolder, type FolderEntry } from '../../../lib/agent/workspace/tre
 import { Objects, all, corrupt } from './hashed-objects.js'
 
 test('an object that is missing or damaged is named', async () => {
-  for (const what of ['missing', 'changed', 'no folder', 'out of place', 'empty'] as const) {
+  for (const what of ['missing', 'changed', 'no folder', 'out of place', 'old'] as const) {
     for (const isTop of [true, false]) {
       const objects = new Objects()
       const inner = objects.folder('b', objects.file('c'))
       const bad =
         what === 'no folder' ? objects.add('text')
         : what === 'out of place' ? (isTop ? inner.sha256 : objects.top(objects.file('x')))
-        : what === 'empty' ? objects.add(encodeFolder([]))
+        : what === 'old' ? objects.add(Buffer.from(isTop ? '0146' : '015400', 'hex'))
         : isTop ? objects.top(inner) : inner.sha256
-      const id = isTop ? bad : objects.top({ name: 'b', kind: 'folder', sha256: bad })
+      const id = isTop ? bad : objects.top({ name: 'b', kind: 'folder', mode: 0o755, sha256: bad })
       if (what === 'missing') objects.blobs.delete(bad)
       if (what === 'changed') objects.blobs.set(bad, encodeFolder([objects.file('d')], isTop ? [] : undefined))
       await assert.rejects(readTree(objects, id), corrupt(bad, /missing|hash|version|place|empty/))
@@ -100,4 +100,51 @@ test('a file with the content of a folder hides nothing of that folder', async (
   const seen = new Set<string>()
   await all(objects, first, seen)
   assert.deepEqual(await all(objects, second, seen), [second, hash('sha256', 'a')])
+})
+
+/** The object of a folder as version 1 had it. */
+function oldFolder(objects: Objects, kind: '46' | '5400', ...entries: string[]): string {
+  return objects.add(Buffer.from(`01${kind}${entries.join('')}`, 'hex'))
+}
+
+const HEX_A = '0161'
+
+test('a tree of version 1 says nothing about folders', async () => {
+  const objects = new Objects()
+  const { sha256 } = objects.file('a')
+  const inner = oldFolder(objects, '46', `01${HEX_A}a40301${sha256}`)
+  const id = oldFolder(objects, '5400', `00${HEX_A}${inner}`)
+  const { entries, folders, leftOut } = await readTree(objects, id)
+  const entry = { kind: 'file', mode: 0o644, sha256, size: 1 }
+  assert.deepEqual([[...entries], folders, leftOut], [[['a/a', entry]], undefined, []])
+  assert.deepEqual(await all(objects, id), [id, inner, sha256])
+})
+
+test('an empty folder of version 1, and folders of two versions in one tree, are refused', async () => {
+  const objects = new Objects()
+  const empty = oldFolder(objects, '46')
+  const top = oldFolder(objects, '5400', `00${HEX_A}${empty}`)
+  await assert.rejects(readTree(objects, top), corrupt(empty, /empty/))
+  const full = oldFolder(objects, '46', `01${HEX_A}a40301${objects.file('a').sha256}`)
+  const mixed = objects.top({ name: 'a', kind: 'folder', mode: 0o755, sha256: full })
+  await assert.rejects(readTree(objects, mixed), corrupt(full, /version/))
+})
+
+test('folders in folders without any file are bounded as files are', async () => {
+  const objects = new Objects()
+  let folder = objects.folder('x')
+  const many = (one: FolderEntry): FolderEntry[] =>
+    Array.from({ length: 64 }, (_, i) => ({ ...one, name: `${i}` }))
+  for (let depth = 0; depth < 3; depth++) folder = objects.folder('x', ...many(folder))
+  const id = objects.top(folder)
+  await assert.rejects(readTree(objects, id), corrupt(id, /too many entries/))
+})
+
+test('a tree has the permissions of its folders, empty ones included', async () => {
+  const objects = new Objects()
+  const secret = { ...objects.folder('b', objects.file('c')), mode: 0o700 } as FolderEntry
+  const id = objects.top(objects.folder('a', objects.folder('empty')), secret)
+  const { entries, folders } = await readTree(objects, id)
+  assert.deepEqual([...entries.keys()], ['b/c'])
+  assert.deepEqual([...folders!], [['a', 0o755], ['a/empty', 0o755], ['b', 0o700]])
 })

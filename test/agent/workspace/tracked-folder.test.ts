@@ -31,8 +31,60 @@ test('equal folders have equal checkpoints, and an unchanged one stores nothing'
   one.write('b/e')
   fs.rmSync(join(one.root, 'b/e'))
   assert.equal((await one.capture()).checkpoint_id, first.checkpoint_id)
-  fs.mkdirSync(join(one.root, 'empty/folder'), { recursive: true })
-  assert.equal((await one.capture()).checkpoint_id, first.checkpoint_id)
+})
+
+test('folders are part of a tree by their permissions, also without files', async (t) => {
+  const captures = new Captures(t)
+  captures.write('a/b')
+  captures.write('secrets/.env')
+  fs.mkdirSync(join(captures.root, 'node_modules/m'), { recursive: true })
+  const ids = [(await captures.capture()).checkpoint_id]
+  const edits = [
+    () => fs.mkdirSync(join(captures.root, 'empty/folder'), { recursive: true }),
+    () => fs.chmodSync(join(captures.root, 'empty/folder'), 0o700),
+    () => fs.chmodSync(join(captures.root, 'a'), 0o750),
+  ]
+  for (const edit of edits) {
+    edit()
+    ids.push((await captures.capture()).checkpoint_id)
+    await captures.restart()
+    assert.equal((await captures.capture()).checkpoint_id, ids.at(-1))
+  }
+  assert.equal(new Set(ids).size, 4)
+  const { folders } = await readTree(captures.objects, captures.previous!)
+  const shown = [...folders!].map(([path, mode]) => `${path} ${mode.toString(8)}`)
+  assert.deepEqual(shown, ['a 750', 'empty 755', 'empty/folder 700', 'secrets 755'])
+  fs.chmodSync(join(captures.root, 'a'), 0o755)
+  fs.rmSync(join(captures.root, 'empty'), { recursive: true })
+  assert.equal((await captures.capture()).checkpoint_id, ids[0])
+})
+
+test('a folder that is left out as a whole is none of the tree', async (t) => {
+  const closed = 'data'
+  const captures = new Captures(t, { closed: [join(scratch(t), 'elsewhere')] })
+  for (const path of ['repo/HEAD', 'repo/objects/x', 'repo/refs/x', `${closed}/x`, 'a/b']) {
+    captures.write(path)
+  }
+  await captures.capture()
+  const { folders } = await readTree(captures.objects, captures.previous!)
+  assert.deepEqual([...folders!.keys()], ['a', 'data'])
+  const tree = await manifestOf(captures.root, { closed: [join(captures.root, closed)] })
+  assert.deepEqual([...tree.folders!.keys()], ['a'])
+})
+
+test('a file with several names is named, and makes no other tree', async (t) => {
+  const captures = new Captures(t)
+  for (const path of ['a', 'b/c']) captures.write(path)
+  const first = await captures.capture()
+  fs.linkSync(join(captures.root, 'a'), join(scratch(t), 'elsewhere'))
+  fs.linkSync(join(captures.root, 'b/c'), join(captures.root, '.env'))
+  for (const restarts of [false, false, true]) {
+    if (restarts) await captures.restart()
+    const { checkpoint_id, left_out } = await captures.capture()
+    assert.equal(checkpoint_id === first.checkpoint_id, false, 'the .env is left out')
+    assert.deepEqual(byReason(left_out)['hard_link'], ['a', 'b/c'])
+  }
+  assert.equal((await captures.leftOut())['hard_link'], undefined)
 })
 
 test('an edit stores its file and the folders above it, and nothing else', async (t) => {

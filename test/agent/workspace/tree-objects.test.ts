@@ -19,7 +19,9 @@ function randomFolder(random: Random): FolderEntry[] {
   const names = NAMES.filter(() => random.chance(0.5))
   return names.map((name): FolderEntry => {
     const kind = random.pick(['file', 'link', 'folder'] as const)
-    if (kind === 'folder') return { name, kind, sha256: sha(name) }
+    if (kind === 'folder') {
+      return { name, kind, mode: random.pick([0o755, 0o700, 0]), sha256: sha(name) }
+    }
     const mode = kind === 'link' ? 0o777 : random.pick([0o644, 0o755, 0, 0o777])
     const size = random.pick([0, 1, 127, 128, 16_384, 2 ** 32, Number.MAX_SAFE_INTEGER])
     return { name, kind, mode, size, sha256: sha(name), isStored: random.chance(0.8) }
@@ -73,6 +75,7 @@ test('what is read as a folder is what that folder would be stored as', () => {
       const cut = random.chance(0.1) ? damaged.subarray(0, at) : damaged
       try {
         const { entries, leftOut } = read(cut)
+        if (cut[0] === 1) continue // never written
         assert.deepEqual(encodeFolder(entries, leftOut ?? undefined), Buffer.from(cut))
         accepted += 1
       } catch (error) {
@@ -90,30 +93,32 @@ const file = (name: string, tag = '01'): string =>
 
 for (const [what, hex, reason] of [
   ['nothing', '', /cut off/],
-  ['another version', '0246', /version/],
-  ['another kind of object', '0147', /no folder/],
-  ['an unknown kind of entry', `0146${file('61', '03')}`, /unknown kind/],
-  ['a folder that is not stored', `0146${file('61', '04')}`, /unknown kind/],
-  ['an empty name', `0146${file('')}`, /order/],
-  ['the folder itself', `0146${file('2e')}`, /no file can have/],
-  ['the folder above', `0146${file('2e2e')}`, /no file can have/],
-  ['a path', `0146${file('612f62')}`, /no file can have/],
-  ['a NUL', `0146${file('6100')}`, /no file can have/],
-  ['the same name twice', `0146${file('61')}${file('61')}`, /order/],
-  ['names out of order', `0146${file('62')}${file('61')}`, /order/],
-  ['a file and a folder of one name', `0146${file('61')}${file('612d')}000161${HASH}`, /same name/],
-  ['a number with a zero at its end', `0146018100610000${HASH}`, /number/],
-  ['a mode with more than permissions', `0146010161800800${HASH}`, /number/],
-  ['a size that is no safe integer', `0146010161${'00'}${'ff'.repeat(8)}01${HASH}`, /number/],
-  ['a name that is cut off', '01460105', /cut off/],
-  ['a hash that is cut off', `01460101610000${'00'.repeat(31)}`, /cut off/],
-  ['a name of 2000 bytes', `014601d00f${'61'.repeat(2000)}`, /number/],
-  ['a path above among what was left out', '01540103010104' + '2e2e2f61', /no valid path/],
-  ['an absolute path among what was left out', '01540103010102' + '2f61', /no valid path/],
-  ['nothing left out, for a reason', '0154010300', /cut off|name what/],
-  ['more left out than named', '0154010305010161', /name what/],
-  ['an unknown reason', '01540109010161', /reason/],
-  ['reasons out of order', `0154020301010161` + '0101010161', /reason/],
+  ['a version to come', '0346', /version/],
+  ['version 0', '0046', /version/],
+  ['another kind of object', '0247', /no folder/],
+  ['an unknown kind of entry', `0246${file('61', '03')}`, /unknown kind/],
+  ['a folder that is not stored', `0246${file('61', '04')}`, /unknown kind/],
+  ['an empty name', `0246${file('')}`, /order/],
+  ['the folder itself', `0246${file('2e')}`, /no file can have/],
+  ['the folder above', `0246${file('2e2e')}`, /no file can have/],
+  ['a path', `0246${file('612f62')}`, /no file can have/],
+  ['a NUL', `0246${file('6100')}`, /no file can have/],
+  ['the same name twice', `0246${file('61')}${file('61')}`, /order/],
+  ['names out of order', `0246${file('62')}${file('61')}`, /order/],
+  ['a file and a folder of one name', `0246${file('61')}${file('612d')}000161${HASH}`, /same name/],
+  ['a number with a zero at its end', `0246018100610000${HASH}`, /number/],
+  ['a mode with more than permissions', `0246010161800800${HASH}`, /number/],
+  ['a folder with more than permissions', `02460001618008${HASH}`, /number/],
+  ['a size that is no safe integer', `0246010161${'00'}${'ff'.repeat(8)}01${HASH}`, /number/],
+  ['a name that is cut off', '02460105', /cut off/],
+  ['a hash that is cut off', `02460101610000${'00'.repeat(31)}`, /cut off/],
+  ['a name of 2000 bytes', `024601d00f${'61'.repeat(2000)}`, /number/],
+  ['a path above among what was left out', '02540103010104' + '2e2e2f61', /no valid path/],
+  ['an absolute path among what was left out', '02540103010102' + '2f61', /no valid path/],
+  ['nothing left out, for a reason', '0254010300', /cut off|name what/],
+  ['more left out than named', '0254010305010161', /name what/],
+  ['an unknown reason', '02540109010161', /reason/],
+  ['reasons out of order', `0254020301010161` + '0101010161', /reason/],
 ] as const) {
   test(`the object of a folder cannot have ${what}`, () => {
     assert.throws(() => read(Buffer.from(hex, 'hex')), (error: Error) => {

@@ -66,6 +66,7 @@ const LEFT_OUT = {
   unreadable: 'unreadable',
   budget: 'compared only, content not kept',
   passed_over: 'version control, dependencies, caches',
+  hard_link: 'files with several names, restored as separate files',
 }
 
 /** @param {string} reason */
