@@ -39,7 +39,8 @@ export async function applyChanges(
   const { steps, folders, merged, conflicts } = plan
   // What the folder has already is to be decided as well, while the changes wait for that.
   const isWaited = log.state.head.details.changes === 'pending'
-  const planned = [...steps, ...folders.steps].map(({ path }) => path).sort(comparePaths)
+  const all = new Set([...steps, ...folders.steps].map(({ path }) => path))
+  const planned = [...all].sort(comparePaths)
   if (planned.length + conflicts.length === 0 && !isWaited) throw noChanges(log.runId)
   if (conflicts.length > 0 && !how.force && !dryRun) {
     throw new WorkspaceChangedError('conflict', conflicts)

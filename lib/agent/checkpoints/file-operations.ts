@@ -17,6 +17,7 @@
 import { randomUUID } from 'node:crypto'
 import { inSlices } from '../../internal/time.js'
 import { uuidV7 } from '../../internal/bytes.js'
+import { describeError } from '../../internal/errors.js'
 import { isCorrupt, StoreError, WorkspaceChangedError } from '../errors.js'
 import {
   isTerminal,
@@ -339,19 +340,21 @@ export class FileOperations {
       signal.throwIfAborted()
       return steps.contents?.get(entry.sha256) ?? (await readContent(use.objects, entry))
     }
-    let [isAgain, half]: [boolean, Error | null] = [again, null]
+    let isAgain = again
+    /** May the folder be half changed? */
+    let isHalf = again
     const attempt = async (): Promise<void> => {
-      const options = { closed, key, again: isAgain, signal, folders: steps.folders }
-      ;[isAgain, half] = [true, null]
       // Nothing is changed in a folder that was moved, either.
       await pinned.check()
+      const options = { closed, key, again: isAgain, signal, folders: steps.folders }
+      ;[isAgain, isHalf] = [true, true]
       let isApplied = false
       const apply = async (): Promise<void> => {
         await applySteps(pinned.path, steps.steps, contentOf, options)
-        isApplied = true
+        ;[isApplied, isHalf] = [true, false]
       }
       await pinned.guard(() => apply().catch((error: Error) => {
-        if (error instanceof HalfAppliedError) half = error
+        isHalf = error instanceof HalfAppliedError
         throw error
       })).catch((error: unknown) => {
         // The disk may fail when all is done, so that it does not tell if the folder was moved.
@@ -363,7 +366,8 @@ export class FileOperations {
       return null
     } catch (error) {
       signal.throwIfAborted()
-      return half ?? (error as Error)
+      if (!isHalf || error instanceof HalfAppliedError) return error as Error
+      return new HalfAppliedError(describeError(error), { cause: error })
     }
   }
 
@@ -388,13 +392,15 @@ export class FileOperations {
       const mode = now?.tree.folders?.get(path) ?? null
       return now !== null && (mode === after || (folders.known === null && mode !== null))
     }
-    const each = [
-      ...steps.map((step) => ({ path: step.path, isDone: isDone(step) })),
-      ...folders.steps.map((step) => ({ path: step.path, isDone: isDoneFolder(step) })),
-    ]
-    const paths = each.filter((it) => it.isDone).map(({ path }) => path).sort(comparePaths)
-    const skipped = each.filter((it) => !it.isDone).map(({ path }) => path).sort(comparePaths)
-    const more = [paths, skipped].reduce((n, all) => n + Math.max(0, all.length - MAX_NAMED), 0)
+    // A file and a folder may change places.
+    const all = [...new Set([...steps, ...folders.steps].map(({ path }) => path))]
+    const left = new Set([
+      ...steps.filter((step) => !isDone(step)),
+      ...folders.steps.filter((step) => !isDoneFolder(step)),
+    ].map(({ path }) => path))
+    const paths = all.filter((path) => !left.has(path)).sort(comparePaths)
+    const skipped = [...left].sort(comparePaths)
+    const more = [paths, skipped].reduce((n, some) => n + Math.max(0, some.length - MAX_NAMED), 0)
     const { iteration } = log.state.head.details
     const drafts: RecordDraft[] = [
       {

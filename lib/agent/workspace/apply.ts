@@ -82,7 +82,10 @@ export async function applySteps(
   contentOf: ContentOf,
   options: ApplyOptions = {},
 ): Promise<AppliedSteps> {
-  const confinement = await confine(folder, undefined, options.closed ?? [], folder)
+  const confining = confine(folder, undefined, options.closed ?? [], folder)
+  const confinement = await confining.catch((error: unknown) => {
+    throw options.again === true ? half(error) : error
+  })
   return await new FolderChange(confinement, folder, steps, contentOf, options).run()
 }
 

@@ -3,7 +3,8 @@ import type { JsonObject, WorkspaceChangedError } from 'runwright/agent'
 import { ObjectUse } from '../../../lib/agent/checkpoints/object-use.js'
 import { Reclaimer } from '../../../lib/agent/checkpoints/reclaim.js'
 import { comparePaths } from '../../../lib/agent/workspace/net-changes.js'
-import { readModel, type Model } from '../../helpers/tree-model.js'
+import { readTree } from '../../../lib/agent/workspace/read-tree.js'
+import { foldersOf, readModel, type Model } from '../../helpers/tree-model.js'
 import type { Course, KnownCheckpoint, KnownRun, Place } from './model-known.js'
 import { Runs } from './model-runs.js'
 import {
@@ -173,7 +174,14 @@ export class Operations extends Runs {
     const now = this.folder
     const base = baseOf(run, now)
     const expected = expectedApply(base, newest, now, wanted, force)
-    const { applied, conflicts, merged, after, inTheWay } = expected
+    const { merged, after, inTheWay } = expected
+    // What a stranger leaves in a copy may be an empty folder, of which the model knows nothing.
+    const made = await this.#emptyFolders(run, wanted)
+    const isFree = (path: string): boolean =>
+      ![...now.keys()].some((it) => it === path || path.startsWith(`${it}/`))
+    const applied = [...expected.applied, ...made.filter(isFree)].sort(comparePaths)
+    const blocked = made.filter((path) => !isFree(path))
+    const conflicts = [...new Set([...expected.conflicts, ...blocked])].sort(comparePaths)
     const request = { force, ...(paths !== null && { paths }) }
     const told = { some: paths !== null, applied: applied.length, conflicts: conflicts.length }
     this.tell({ force, ...told })
@@ -226,10 +234,27 @@ export class Operations extends Runs {
     const begunNow = (await this.#operations(run)) > begun
     const theirs = this.newest(run, true)
     const rest = expectedApply(baseOf(run, theirs), newest, theirs, null, false)
-    const isDone = begunNow && rest.applied.length + rest.conflicts.length === 0
+    const isDone = begunNow && rest.applied.length + rest.conflicts.length + blocked.length === 0
     const state = (await this.engine.get(run.id)).changes
     if (begunNow) assert.equal(state === 'applied', isDone, this.context)
     if (state === 'applied') await this.copyGoes(run)
+  }
+
+  /** Empty folders that an apply brings. */
+  async #emptyFolders({ id, checkpoints }: KnownRun, wanted: Set<string> | null) {
+    const own = checkpoints.filter(({ ofOriginal }) => !ofOriginal)
+    const [first] = await this.disk.read(id, 0, 1)
+    const fork = first?.kind === 'run_created' ? first.private?.fork : undefined
+    const [began, ours] = await Promise.all(
+      [fork?.applies_from ?? own[0]!.id, own.at(-1)!.id].map(async (checkpoint) =>
+        [...(await readTree(this.disk.objects, checkpoint)).folders!.keys()]),
+    )
+    const known = new Set([...began!, ...foldersOf(this.original.path)])
+    const files = [...own.at(-1)!.model.keys()]
+    return ours!.filter((path) => {
+      const isKnown = known.has(path) || files.some((it) => it.startsWith(`${path}/`))
+      return !isKnown && wanted?.has(path) !== false
+    })
   }
 
   protected async discard(run: KnownRun): Promise<void> {

@@ -4,7 +4,6 @@ import {
   chmodSync, lstatSync, mkdirSync, renameSync, rmSync, rmdirSync, symlinkSync, utimesSync,
   writeFileSync,
 } from 'node:fs'
-import { join } from 'node:path'
 import type { ObjectStore } from 'runwright/agent'
 import { mergeTexts } from '../../../lib/agent/workspace/merge-text.js'
 import { comparePaths } from '../../../lib/agent/workspace/net-changes.js'
@@ -303,10 +302,11 @@ function mergedFile(
 export function editFolders(random: Random, folder: string, leavesEmpty: boolean): void {
   const all = foldersOf(folder).filter((path) => !/node_modules/.test(path))
   if (all.length > 0 && random.chance(0.3)) {
-    chmodSync(join(folder, random.pick(all)), random.pick([0o700, 0o755, 0o750]))
+    chmodSync(diskPath(folder, random.pick(all)), random.pick([0o700, 0o755, 0o750]))
   }
   if (leavesEmpty) {
-    const at = join(folder, ...all.slice(0, 1), `empty ${random.integer(1, 3)}`)
+    const name = `empty ${random.integer(1, 3)}`
+    const at = diskPath(folder, all.length === 0 ? name : `${all[0]}/${name}`)
     if (random.chance(0.3)) mkdirSync(at, { recursive: true })
   } else for (const path of all.toReversed()) removeIfEmpty(diskPath(folder, path))
 }

@@ -15,7 +15,7 @@ test('30 folders that are edited at random are captured as their models are', as
 
 test('packages that are installed later are told, and make no other tree', async (t) => {
   const captures = new Captures(t)
-  captures.write('a')
+  for (let i = 0; i < 101; i++) captures.write(`${i}/a`)
   const { checkpoint_id } = await captures.capture()
   for (let i = 0; i < 101; i++) captures.write(`${i}/node_modules/x/y`)
   const { left_out, ...second } = await captures.capture()
