@@ -180,8 +180,8 @@ export class Operations extends Runs {
     const isFree = (path: string): boolean =>
       ![...now.keys()].some((it) => it === path || path.startsWith(`${it}/`))
     const applied = [...expected.applied, ...made.filter(isFree)].sort(comparePaths)
-    const blocked = made.filter((path) => !isFree(path))
-    const conflicts = [...new Set([...expected.conflicts, ...blocked])].sort(comparePaths)
+    const blocked = [...expected.conflicts, ...made.filter((path) => !isFree(path))]
+    const conflicts = [...new Set(blocked)].sort(comparePaths)
     const request = { force, ...(paths !== null && { paths }) }
     const told = { some: paths !== null, applied: applied.length, conflicts: conflicts.length }
     this.tell({ force, ...told })
@@ -234,7 +234,9 @@ export class Operations extends Runs {
     const begunNow = (await this.#operations(run)) > begun
     const theirs = this.newest(run, true)
     const rest = expectedApply(baseOf(run, theirs), newest, theirs, null, false)
-    const isDone = begunNow && rest.applied.length + rest.conflicts.length + blocked.length === 0
+    const folders = await this.#emptyFolders(run, null)
+    const left = rest.applied.length + rest.conflicts.length + folders.length
+    const isDone = begunNow && left === 0
     const state = (await this.engine.get(run.id)).changes
     if (begunNow) assert.equal(state === 'applied', isDone, this.context)
     if (state === 'applied') await this.copyGoes(run)
