@@ -93,8 +93,16 @@ export interface Cleanups {
 /** Folders of tests that have ended. */
 const ended: string[] = []
 
+/** A thread of a process that was played dead may still be writing: such a folder goes later. */
 function removeEnded(): void {
-  for (const folder of ended.splice(0)) rmSync(folder, { recursive: true, force: true })
+  for (const folder of ended.splice(0)) {
+    try {
+      rmSync(folder, { recursive: true, force: true })
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOTEMPTY') throw error
+      ended.push(folder)
+    }
+  }
 }
 process.on('exit', removeEnded)
 
