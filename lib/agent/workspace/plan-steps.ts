@@ -218,16 +218,13 @@ class Planner {
     }
   }
 
-  /** Is a folder to be made? It is in conflict with a file of theirs, which stays. */
+  /** Is an empty folder to be made? No file makes room for it. */
   #isMade({ path }: FolderStep): boolean {
-    if (this.#theirs.folders?.has(path) === true) return false
-    const inTheWay = [...foldersAbove(path), path].filter((at) => {
+    if (this.#theirs.folders?.has(path) === true || this.#isUnseen(path)) return false
+    return [...foldersAbove(path), path].every((at) => {
       const after = this.#steps.get(at)?.after
-      return after === undefined ? this.#theirs.entries.has(at) : after !== null
+      return after === undefined ? !this.#theirs.entries.has(at) : after === null
     })
-    if (inTheWay.length === 0 && !this.#isUnseen(path)) return true
-    this.#conflicts.add(path)
-    return false
   }
 
   /** New files need folders where they have files, and the other way round. */

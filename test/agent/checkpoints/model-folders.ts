@@ -11,7 +11,7 @@ import { wholeTree } from '../../helpers/whole-tree.js'
 import type { World } from '../../helpers/world.js'
 import type { Place, Plan } from './model-known.js'
 import {
-  differing, edited, editFolders, editsBetween, NAMES, perform, swapped,
+  differing, edited, editFolders, editsBetween, isHidden, NAMES, perform, swapped,
 } from './model-rules.js'
 
 /** The folders of a world that runs and a stranger change, and what each must have. */
@@ -68,6 +68,10 @@ export class Folders {
   /** @param leavesEmpty may folders become empty and stay? */
   protected edit(place: Place, sly: boolean, leavesEmpty = true): void {
     const after = edited(this.random, place.now!, this.#canary, this.plan.bigBytes)
+    for (const path of after.keys()) {
+      // To a tree, a folder that has nothing else is empty.
+      if (!leavesEmpty && isHidden(path) && !place.now!.has(path)) after.delete(path)
+    }
     perform(place.path, editsBetween(this.random, place.now!, after), sly)
     editFolders(this.random, place.path, leavesEmpty)
     place.now = after

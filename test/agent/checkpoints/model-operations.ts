@@ -174,14 +174,9 @@ export class Operations extends Runs {
     const now = this.folder
     const base = baseOf(run, now)
     const expected = expectedApply(base, newest, now, wanted, force)
-    const { merged, after, inTheWay } = expected
-    // What a stranger leaves in a copy may be an empty folder, of which the model knows nothing.
-    const made = await this.#emptyFolders(run, wanted)
-    const isFree = (path: string): boolean =>
-      ![...now.keys()].some((it) => it === path || path.startsWith(`${it}/`))
-    const applied = [...expected.applied, ...made.filter(isFree)].sort(comparePaths)
-    const blocked = [...expected.conflicts, ...made.filter((path) => !isFree(path))]
-    const conflicts = [...new Set(blocked)].sort(comparePaths)
+    const { conflicts, merged, after, inTheWay } = expected
+    const made = await this.#emptyFolders(run, wanted, after)
+    const applied = [...expected.applied, ...made].sort(comparePaths)
     const request = { force, ...(paths !== null && { paths }) }
     const told = { some: paths !== null, applied: applied.length, conflicts: conflicts.length }
     this.tell({ force, ...told })
@@ -234,7 +229,7 @@ export class Operations extends Runs {
     const begunNow = (await this.#operations(run)) > begun
     const theirs = this.newest(run, true)
     const rest = expectedApply(baseOf(run, theirs), newest, theirs, null, false)
-    const folders = await this.#emptyFolders(run, null)
+    const folders = await this.#emptyFolders(run, null, theirs)
     const left = rest.applied.length + rest.conflicts.length + folders.length
     const isDone = begunNow && left === 0
     const state = (await this.engine.get(run.id)).changes
@@ -242,8 +237,12 @@ export class Operations extends Runs {
     if (state === 'applied') await this.copyGoes(run)
   }
 
-  /** Empty folders that an apply brings. */
-  async #emptyFolders({ id, checkpoints }: KnownRun, wanted: Set<string> | null) {
+  /** Empty folders that an apply brings: a stranger may have left some in a copy. */
+  async #emptyFolders(
+    { id, checkpoints }: KnownRun,
+    wanted: Set<string> | null,
+    after: Model,
+  ): Promise<readonly string[]> {
     const own = checkpoints.filter(({ ofOriginal }) => !ofOriginal)
     const [first] = await this.disk.read(id, 0, 1)
     const fork = first?.kind === 'run_created' ? first.private?.fork : undefined
@@ -255,7 +254,8 @@ export class Operations extends Runs {
     const files = [...own.at(-1)!.model.keys()]
     return ours!.filter((path) => {
       const isKnown = known.has(path) || files.some((it) => it.startsWith(`${path}/`))
-      return !isKnown && wanted?.has(path) !== false
+      const isBlocked = [...after.keys()].some((it) => it === path || path.startsWith(`${it}/`))
+      return !isKnown && !isBlocked && wanted?.has(path) !== false
     })
   }
 

@@ -234,7 +234,7 @@ test('apply: new folders without files are brought, others stay as they are', as
   const plan = await planApply({ base, ours, theirs }, contentsOf())
   assert.deepEqual(shown(plan.steps), ['b/f: x -> -', 'c/f: - -> x'])
   assert.deepEqual(plan.folders.steps.map(({ path }) => path), ['new', 'new/deep'])
-  assert.deepEqual(plan.conflicts, ['file', 'file/in'])
+  assert.deepEqual(plan.conflicts, [])
   assert.ok(plan.folders.kept.has('b'))
   assert.equal(plan.folders.known, null)
   const some = await planApply({ base, ours, theirs }, contentsOf(), { paths: ['new'] })
