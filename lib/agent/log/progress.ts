@@ -7,8 +7,8 @@
  * 3. consecutive unusable turns (unreadable calls): three;
  * 4. consecutive turns that changed the plan and nothing else: four.
  *
- * A goal check with a new reason and a human's answer reset the counts. Durations within outputs
- * are ignored. What a tool that explores answers is ignored as well: its call repeats another one
+ * A goal check with a new reason and a human's answer reset the counts. Calls that were stopped do
+ * not count. Durations within outputs are ignored. What a tool that explores answers is ignored as well: its call repeats another one
  * if it tries the same on the same files.
  *
  * @module
@@ -31,6 +31,8 @@ const PLANNING_TURNS = 4
  * that repeats such an old call may have lost its result from the context.
  */
 const REMEMBERED = 256
+/** Exit code of a call that was stopped from outside: by a shutdown, or with the store away. */
+export const STOPPED = 130
 /** Longer texts are remembered by their hash. */
 const SHORT = 64
 
@@ -102,6 +104,10 @@ export function noteResult(
   result: Result,
   isLast: boolean,
 ): boolean {
+  if (result.exitCode === STOPPED) {
+    if (isLast && progress.turn.length > 0) endTurn(progress)
+    return false
+  }
   const key = fingerprintOf(`${call.tool} ${JSON.stringify(call.args)}`)
   const outcome = fingerprintOf(`${key} ${result.exitCode} ${withoutDurations(result.output)}`)
   const isNew = !progress.results.has(outcome)

@@ -12,13 +12,14 @@ import {
 import { openEngine, runToEnd, testProvider } from '../../helpers/engine.js'
 
 /**
- * One turn as a word: `tool:args=output`, exit code 1 when the output begins with `!`; parts joined
- * by `+`.
+ * One turn as a word: `tool:args=output`, exit code 1 when the output begins with `!`, 130 with `^`;
+ * parts joined by `+`.
  */
 function take(progress: Progress, turn: string): void {
   const calls = turn.split('+').map((part) => {
     const [, tool = '', args = '', output = ''] = /^(\w+):(\w*)=(.*)$/.exec(part) ?? []
-    return { tool, args: { args }, output, exitCode: output.startsWith('!') ? 1 : 0 }
+    const exitCode = output.startsWith('!') ? 1 : output.startsWith('^') ? 130 : 0
+    return { tool, args: { args }, output, exitCode }
   })
   noteTurn(progress, calls.map(({ tool, args }, i) => ({ call_id: `${i}`, tool, args })), false)
   calls.forEach((call, i) => void noteResult(progress, call, call, i === calls.length - 1))
@@ -40,6 +41,17 @@ const times = (count: number, ...turns: readonly string[]): string[] =>
 for (const { name, turns, after } of [
   { name: 'the same call with the same result', turns: times(9, 'read:a=x'), after: 4 },
   { name: 'the same call that fails in the same way', turns: times(9, 'bash:t=!no'), after: 3 },
+  { name: 'a call that is stopped each time', turns: times(9, 'bash:t=^stopped'), after: null },
+  {
+    name: 'a call that fails beside one that is stopped',
+    turns: times(9, 'bash:t=!no+bash:u=^stopped'),
+    after: 3,
+  },
+  {
+    name: 'a call that is stopped between others',
+    turns: times(9, 'bash:t=!no', 'bash:t=^stopped'),
+    after: 5,
+  },
   { name: 'the same two calls at once', turns: times(9, 'read:a=x+read:b=y'), after: 4 },
   { name: 'two calls in turn', turns: times(9, 'edit:ab=done', 'edit:ba=done'), after: 6 },
   { name: 'three calls in turn', turns: times(9, 'read:a=x', 'read:b=y', 'read:c=z'), after: 7 },

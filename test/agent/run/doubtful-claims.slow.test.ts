@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
-import { defineTool, RunEngine, type EngineOptions } from 'runwright/agent'
+import { defineTool, RunEngine, type EngineOptions, type Executor } from 'runwright/agent'
 import { follow, scratch, testProvider } from '../../helpers/engine.js'
 import { assertInvariants } from '../../helpers/invariants.js'
 import { SharedCluster, type ClusterStore } from '../testing/shared-cluster.js'
@@ -38,6 +38,38 @@ test('tools stop when their claim is doubtful, and the run goes on with their re
     [[130, 'Stopped: the store could not be reached'], [0, 'waited']],
   )
   assert.equal(events.filter(({ kind }) => kind === 'run_recovered').length, 0)
+})
+
+test('a command that had not begun when its claim was doubtful runs later', async (t) => {
+  const store = await new SharedCluster().connect()
+  let runs = 0
+  const executor: Executor = {
+    name: 'test',
+    killMarked: () => Promise.resolve(0),
+    async run(command, { onStart, signal }) {
+      const ended = { output: '', truncated: false, timedOut: false, durationMs: 0 }
+      if (command === 'work' && ++runs <= 4) {
+        store.doubt()
+        assert.equal(signal?.aborted, true)
+        return { ...ended, exitCode: 130 }
+      }
+      await onStart?.(undefined as unknown as number)
+      return { ...ended, exitCode: command === 'work' ? 0 : 1 }
+    },
+  }
+  const engine = await open(t, store, {
+    executor,
+    providers: [
+      testProvider((_, n) =>
+        n === 0 ? { calls: [{ tool: 'bash', args: { command: 'work' } }] } : {},
+      ),
+    ],
+  })
+  const { details } = await engine.create({ goal: 'shell: false', max_iterations: 1 })
+  const events = await follow(engine, details.run_id)
+  assertInvariants(events)
+  const results = events.filter((event) => event.kind === 'tool_result')
+  assert.deepEqual([runs, results.map(({ payload }) => payload.exit_code)], [5, [0]])
 })
 
 test('a model call goes on while the claim is doubtful', async (t) => {

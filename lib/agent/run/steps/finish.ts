@@ -7,6 +7,7 @@
 import { asError, describeError } from '../../../internal/errors.js'
 import { AgentError, GoalCheckError, GoalError, ModelError } from '../../errors.js'
 import type { ChangeCounts, RecordDraft } from '../../events.js'
+import { STOPPED } from '../../log/progress.js'
 import type { CallState, RunState } from '../../log/run-state.js'
 import type { LogWriter } from '../../log/writer.js'
 import { clip } from '../../output.js'
@@ -109,8 +110,8 @@ export function endingRecords(
     .filter(({ status }) => status !== 'done')
     .map((call) =>
       call.status === 'started'
-        ? closingRecord(iteration, call, 130, 'Stopped: the run ended while this ran.')
-        : closingRecord(iteration, call, 130, 'Not run: the run ended before.'),
+        ? closingRecord(iteration, call, STOPPED, 'Stopped: the run ended while this ran.')
+        : closingRecord(iteration, call, STOPPED, 'Not run: the run ended before.'),
     )
   if (failure !== undefined) records.push({ kind: 'error', iteration, payload: failure })
   return [...records, endRecord(state, outcome, changes)]
@@ -166,5 +167,5 @@ export function startedResults(
 ): RecordDraft[] {
   return calls
     .filter((call) => call.status === 'started' && which(call))
-    .map((call) => closingRecord(head.details.iteration, call, 130, output))
+    .map((call) => closingRecord(head.details.iteration, call, STOPPED, output))
 }

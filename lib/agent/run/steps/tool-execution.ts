@@ -4,6 +4,7 @@ import { describeError } from '../../../internal/errors.js'
 import type { JsonObject } from '../../../internal/json.js'
 import type { RecordDraft } from '../../events.js'
 import { isExhausted } from '../../exhaustion.js'
+import { STOPPED } from '../../log/progress.js'
 import type { CallState } from '../../log/run-state.js'
 import type { Tool, ToolContext, ToolOutput } from '../../tool.js'
 import { ToolStop, ToolTimeout } from '../../tools/tool-stop.js'
@@ -11,8 +12,6 @@ import type { FileChange } from '../../workspace/workspace.js'
 import { NO_RUNS, type CallRuns } from '../children/call-runs.js'
 import { changesAfter, changesIn, toolContext, type StepContext } from '../step-context.js'
 
-/** Exit code of a command that was stopped. */
-const STOPPED = 130
 /** Exit code of a call that took too long. */
 const TIMED_OUT = 124
 /** Milliseconds that an executor may take to stop a command: SIGTERM, 2 s, SIGKILL, and slack. */
@@ -29,6 +28,8 @@ export class ToolExecution {
   readonly #stop: ToolStop
   /** True if the folder is compared before and after the call, whatever the tool runs. */
   readonly #compares: boolean
+  /** Was the start of the call recorded? */
+  #hasBegun = false
   /** The files that the call has changed so far. */
   #changed: readonly FileChange[] = []
 
@@ -129,6 +130,8 @@ export class ToolExecution {
     const { feedback } = this.#state
     const { timedOut } = this.#stop
     const isStopped = signal.aborted && own.exitCode === STOPPED
+    // A command that has not begun is no failure: it runs later, unless the run is over.
+    if (isStopped && !this.#hasBegun && this.#state.status !== 'started') signal.throwIfAborted()
     const result = await this.#withChanges(isStopped ? stoppedBy(signal, own) : own)
     if (feedback === '' && !timedOut) return result
     const output = feedback === '' ? result.output : withRemark(result.output, feedback)
@@ -160,6 +163,7 @@ export class ToolExecution {
 
   /** Records the start of the call. Its time does not run while it waits for the store. */
   async #begin(pgid?: number, plan?: JsonObject): Promise<void> {
+    this.#hasBegun = true
     const durable = begin(this.#context, this.#tool, this.#state, pgid, plan)
     this.#isBegun()
     if (durable !== undefined) await this.#stop.pauseFor(durable)
