@@ -8,8 +8,8 @@
  * 4. consecutive turns that changed the plan and nothing else: four.
  *
  * A goal check with a new reason and a human's answer reset the counts. Calls that were stopped do
- * not count. Durations within outputs are ignored. What a tool that explores answers is ignored as well: its call repeats another one
- * if it tries the same on the same files.
+ * not count. Durations within outputs are ignored. What a tool that explores answers is ignored as
+ * well: its call repeats another one if it tries the same on the same files.
  *
  * @module
  */
