@@ -3,6 +3,7 @@ import { atOnce, nextTurn } from '../../../lib/internal/time.js'
 import assert from 'node:assert/strict'
 import {
   chmodSync,
+  chownSync,
   existsSync,
   linkSync,
   mkdirSync,
@@ -97,6 +98,38 @@ test('a fault while empty folders are made leaves the folder as it was', async (
   )
   disk.check(before, '')
   assert.deepEqual(foldersOf(disk.folder), [])
+})
+
+test('a folder that can be entered no more is finished after a kill at any change', async () => {
+  const isRoot = process.getuid!() === 0
+  const [before, after] = [filesOf({ 'a/f': file('x') }), filesOf({ 'a/f': file('y') })]
+  const now = { ...treeOf(before), folders: new Map([['a', 0o755]]) }
+  const then = { ...treeOf(after), folders: new Map([['a', 0o500], ['a/e', 0]]) }
+  const folders = atOnce(planFolders(now, then))
+  let at = 0
+  for (let isMore = true; isMore; ) {
+    at += 1
+    using disk = new Disk(before)
+    if (isRoot) {
+      for (const path of ['..', '', 'a', 'a/f']) {
+        chownSync(join(disk.folder, path), 65_534, 65_534)
+      }
+      process.seteuid!(65_534)
+    }
+    const work = (again: boolean) => () =>
+      applySteps(disk.folder, steps(before, after), contentsOf(after), { folders, key: 'k', again })
+    try {
+      isMore = (await killedAt(at, work(false))) >= at
+      await work(true)()
+    } finally {
+      if (isRoot) process.seteuid!(0)
+    }
+    chmodSync(join(disk.folder, 'a/e'), statSync(join(disk.folder, 'a/e')).mode | 0o700)
+    assert.deepEqual(modesOf(disk.folder), ['a 500', 'a/e 700'], `killed at ${at}`)
+    disk.check(after, `killed at ${at}`)
+    chmodSync(join(disk.folder, 'a'), 0o700)
+  }
+  assert.ok(at > 8, `${at}`)
 })
 
 test('zeros of a large file take no room on the disk', async () => {
