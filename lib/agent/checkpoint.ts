@@ -35,8 +35,8 @@ export interface NetChange {
   readonly deletions: number
   readonly binary: boolean
   /**
-   * Permissions and kind as git writes them: `100644`, `120000` for links, `040755` for a folder
-   * that is empty or whose permissions changed; null for none.
+   * Permissions and kind as git writes them: `100644`, `120000` for links, `040755` for folders,
+   * which are listed if they are empty or their permissions changed; null for nothing.
    */
   readonly mode: { readonly before: string | null; readonly after: string | null }
   /**

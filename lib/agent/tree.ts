@@ -25,10 +25,10 @@ export interface TreeEntry {
 /**
  * Why something is no part of a tree, although it exists: its name says that it holds secrets, it
  * is larger than 32 MiB, the tree has over 200 000 entries, it is neither file nor link, or it
- * cannot be read. `budget`: part of the tree, but its content is not stored. Checkpoints name two
- * more that make no other tree. `passed_over`: version control, dependencies and caches, which are
- * no work of the run. `hard_link`: a file with another name, in the folder or elsewhere; its
- * content is stored, and that the names belong together is not.
+ * cannot be read. `budget`: part of the tree, but its content is not stored. Two reasons are listed
+ * by checkpoints and do not change the tree. `passed_over`: version control, dependencies and
+ * caches, which are not the work of the run. `hard_link`: a file with more than one name, in the
+ * folder or elsewhere; its content is stored, the link between the names is not.
  */
 export type LeftOutReason =
   | 'secret' | 'size' | 'count' | 'kind' | 'unreadable' | 'budget' | 'passed_over'

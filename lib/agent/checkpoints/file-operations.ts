@@ -392,7 +392,7 @@ export class FileOperations {
       const mode = now?.tree.folders?.get(path) ?? null
       return now !== null && (mode === after || (folders.known === null && mode !== null))
     }
-    // A file and a folder may change places.
+    // A file and a folder may swap places.
     const all = [...new Set([...steps, ...folders.steps].map(({ path }) => path))]
     const left = new Set([
       ...steps.filter((step) => !isDone(step)),

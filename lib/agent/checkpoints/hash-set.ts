@@ -1,8 +1,8 @@
 import type { SeenObjects } from '../workspace/read-tree.js'
 
 /**
- * A set of SHA-256 hashes, in hexadecimal, that takes about 70 bytes for each. It is many small
- * sets, so that growing never takes long, and a set of the language holds 16 million at most.
+ * A set of SHA-256 hashes, in hexadecimal,, about 70 bytes each. It is split into small sets:
+ * these grow quickly, and a set of JavaScript holds at most 16 million.
  */
 export class HashSet {
   /** By the first byte; a character for each byte. */

@@ -49,7 +49,7 @@ export async function showChanges(
   return { from: before.at, to: after.at, changes: shown, more, left_out, note }
 }
 
-/** A change of a folder: there are no lines, and modes begin with `04`, as git writes them. */
+/** A change of a folder: it has no lines, and modes that begin with `04`, as in git. */
 function describeFolder({ path, before, after }: FolderStep): NetChange {
   const status = before === null ? 'added' : after === null ? 'deleted' : 'modified'
   const mode = { before: folderMode(before), after: folderMode(after) }

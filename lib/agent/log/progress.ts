@@ -31,7 +31,7 @@ const PLANNING_TURNS = 4
  * that repeats such an old call may have lost its result from the context.
  */
 const REMEMBERED = 256
-/** Exit code of a call that was stopped from outside: by a shutdown, or with the store away. */
+/** Exit code of a call that was stopped from outside, such as by a shutdown or a lost store. */
 export const STOPPED = 130
 /** Longer texts are remembered by their hash. */
 const SHORT = 64

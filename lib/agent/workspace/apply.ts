@@ -7,10 +7,10 @@
  *    deepest one above that exists. Nothing else is changed: a fault here leaves all as it was.
  * 3. Phase two only renames. What is replaced has a second name since phase one, and what goes gets
  *    one now, so each path has the old or the new content and never a part. The order is: what
- *    goes, empty folders in the place of a file, what comes, folders without a file.
+ *    goes, empty folders in the place of a file, what comes, folders that hold no files.
  * 4. A fault in phase two undoes it, path by path, and a path that cannot be undone does not keep
- *    the others from that. When everything is on the disk, second names and empty folders are
- *    removed, and folders get their permissions: a call that fails there is to be repeated.
+ *    the others from that. Once everything is on the disk, second names and empty folders are
+ *    removed, and the permissions of folders are set: a call that fails there must be repeated.
  * 5. The names of temporary files follow from a key. A call with the key of one that was killed, or
  *    could not undo everything, goes on in whatever state that one has left the folder.
  *
@@ -390,7 +390,7 @@ class FolderChange {
     return false
   }
 
-  /** Makes folders in which no file comes. */
+  /** Creates folders that hold no files. */
   async #makeFolders(): Promise<void> {
     const made = this.#folders.steps.filter(({ before }) => before === null)
     await this.#each(made.map(({ path }) => ({ path, before: null, after: null })),
@@ -504,7 +504,7 @@ class FolderChange {
     await folders.sync()
   }
 
-  /** Gives folders their permissions, the innermost first: some cannot be entered afterwards. */
+  /** Sets permissions of folders, innermost first: some cannot be entered afterwards. */
   async #setModes(): Promise<void> {
     const { kept, known, steps } = this.#folders
     if (known === null) return

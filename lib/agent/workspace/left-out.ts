@@ -153,7 +153,7 @@ export class LeftOutPaths {
   }
 }
 
-/** False for what checkpoints name and trees do not. */
+/** False for reasons that only checkpoints list. */
 export function isOfTree({ reason }: LeftOut): boolean {
   return reason !== 'passed_over' && reason !== 'hard_link'
 }

@@ -75,7 +75,7 @@ function isEqual(a: FolderEntry, b: FolderEntry): boolean {
   return a.sha256 === b.sha256 && a.kind === b.kind && a.mode === b.mode
 }
 
-/** What only one of two trees has. */
+/** The part of a tree that differs from another one. */
 class Part {
   readonly #entries: Map<string, TreeEntry> = new Map()
   readonly #folders: Map<string, number> = new Map()

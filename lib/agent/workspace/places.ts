@@ -144,7 +144,7 @@ export async function writeNew(
   await handle.datasync()
 }
 
-/** Bytes of zeros that are not written, so that they take no room on the disk. */
+/** Blocks of zeros become holes, which take no space on the disk. */
 const HOLE = Buffer.alloc(64 * 1024)
 
 async function writeSparse(handle: FileHandle, content: Uint8Array): Promise<void> {
@@ -181,7 +181,7 @@ export async function linkTo(at: At, second: At): Promise<void> {
   if (!HAS_PROC) return
   await link(at, second).catch((error: unknown) => {
     const code = codeOf(error) ?? ''
-    // A folder that got its permissions from an earlier call may take no names.
+    // An earlier call may have made the folder read-only.
     if (!['EACCES', 'EEXIST', 'ENOENT'].includes(code) && !NO_LINKS.has(code)) throw error
   })
 }
@@ -218,7 +218,7 @@ export async function removeFolder(folders: FolderChain, path: string): Promise<
   }
 }
 
-/** Gives a folder permissions; false if others have changed them, or that is not allowed. */
+/** Sets the permissions of a folder; false if others changed them, or it is not allowed. */
 export async function setMode(
   folders: FolderChain,
   path: string,

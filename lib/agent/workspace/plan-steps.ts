@@ -2,8 +2,8 @@
  * What must be done to a folder, path by path, so that it gets the content of a tree (restore) or
  * the changes between two trees (apply). Paths of which a tree says nothing are left alone.
  *
- * A restore brings back permissions. An apply brings those of files as git does, which knows only
- * whether a file can be executed; of folders it brings new ones, and no permissions.
+ * A restore also sets permissions. An apply changes only the executable bit of a file, as git does,
+ * and creates new folders with default permissions.
  *
  * @module
  */
@@ -202,7 +202,7 @@ class Planner {
     }
   }
 
-  /** @param folders those that we made */
+  /** @param folders the new folders on our side */
   *finish(folders: FolderPlan): Generator<void, ApplyPlan> {
     yield* this.#makeRoom()
     const made = folders.steps.filter((step) => this.#isMade(step))
@@ -218,7 +218,7 @@ class Planner {
     }
   }
 
-  /** Is an empty folder to be made? No file makes room for it. */
+  /** Can an empty folder be created? No file is removed for it. */
   #isMade({ path }: FolderStep): boolean {
     if (this.#theirs.folders?.has(path) === true || this.#isUnseen(path)) return false
     return [...foldersAbove(path), path].every((at) => {
@@ -255,13 +255,13 @@ class Planner {
   }
 }
 
-/** An entry with the permissions that it gets in the place of another, or without one. */
+/** An entry with the permissions that it gets when it replaces `theirs`; null: a new file. */
 function withModeOf(theirs: TreeEntry | null, entry: TreeEntry | null): TreeEntry | null {
   if (entry?.kind !== 'file') return entry
   const isProgram = (entry.mode & 0o100) !== 0
   const mode = theirs?.kind === 'file' ? theirs.mode : 0o644
   if (isProgram === ((mode & 0o100) !== 0)) return { ...entry, mode }
-  // Who may read a program may run it.
+  // Everyone who may read it may run it.
   return { ...entry, mode: isProgram ? mode | 0o100 | ((mode & 0o444) >> 2) : mode & 0o666 }
 }
 

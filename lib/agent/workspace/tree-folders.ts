@@ -1,5 +1,5 @@
 /**
- * What became of the folders of a tree, besides what follows from its files: of empty ones, and of
+ * How folders differ between two trees, apart from what follows from their files: empty folders and
  * permissions.
  *
  * @module
@@ -7,29 +7,29 @@
 import type { Tree } from '../tree.js'
 import { PER_STEP, sortInSteps, unseenIn } from './net-changes.js'
 
-/** A folder that is made, removed, or gets other permissions; null stands for no folder. */
+/** A folder that is created, removed or gets new permissions; null stands for no folder. */
 export interface FolderStep {
   readonly path: string
   readonly before: number | null
   readonly after: number | null
 }
 
-/** What is done to folders when the files of one tree take the place of those of another. */
+/** What happens to folders when the files of one tree replace those of another. */
 export interface FolderPlan {
   readonly steps: readonly FolderStep[]
-  /** Folders that stay when they lose their files, with their permissions. */
+  /** Folders that stay even if they become empty, with their permissions. */
   readonly kept: ReadonlyMap<string, number>
-  /** Folders from before; the others get their permissions from `kept`. Null: of the system. */
+  /** Existing folders: others get permissions from `kept`. Null: default permissions. */
   readonly known: ReadonlyMap<string, number> | null
 }
 
-/** For files alone: folders are made as needed, and removed once they are empty. */
+/** For files only: folders are created as needed, and removed once they are empty. */
 export const NO_FOLDERS: FolderPlan = { steps: [], kept: new Map(), known: null }
 
 /**
- * The steps from the folders of one tree to those of another, by path: of folders that hold no file
- * where they are made or removed, and of folders of both trees with other permissions. None if one
- * of the trees says nothing about folders.
+ * The steps from the folders of one tree to those of another, by path: folders that are created or
+ * removed without files in them, and folders whose permissions differ. None if one of the trees
+ * says nothing about folders.
  */
 export function* folderSteps(before: Tree, after: Tree): Generator<void, readonly FolderStep[]> {
   if (before.folders === undefined || after.folders === undefined) return []
@@ -62,19 +62,19 @@ function* removeHolders(folders: Map<string, number>, tree: Tree): Generator<voi
   for (const path of tree.entries.keys()) {
     if (++looked % PER_STEP === 0) yield
     let end = path.lastIndexOf('/')
-    // A folder that is not there was removed before, with those above it, or has not changed.
+    // If it is not in the map, neither are the folders above it.
     while (end > 0 && folders.delete(path.slice(0, end))) end = path.lastIndexOf('/', end - 1)
   }
 }
 
-/** The folders for {@link planRestore}. */
+/** The folder plan of a restore. */
 export function* planFolders(current: Tree, target: Tree): Generator<void, FolderPlan> {
   if (current.folders === undefined || target.folders === undefined) return NO_FOLDERS
   const steps = yield* folderSteps(current, target)
   return { steps, kept: target.folders, known: current.folders }
 }
 
-/** The same plan for some paths only; null for all. */
+/** The plan for some paths only; null for all. */
 export function onlyFolders(plan: FolderPlan, paths: readonly string[] | null): FolderPlan {
   if (paths === null) return plan
   const wanted = new Set(paths)

@@ -9,7 +9,7 @@
  *
  * An object is `version kind [left out] entry…`. Numbers are LEB128; names are bytes with their
  * length before them; entries are in the order of the bytes of their paths. In version 1, folders
- * had no permissions, and were missing when they held nothing.
+ * had no permissions, and empty ones were missing.
  *
  * @module
  */

@@ -130,7 +130,7 @@ export class ToolExecution {
     const { feedback } = this.#state
     const { timedOut } = this.#stop
     const isStopped = signal.aborted && own.exitCode === STOPPED
-    // A command that has not begun is no failure: it runs later, unless the run is over.
+    // A command that never began has not failed: it runs later, unless the run ends.
     if (isStopped && !this.#hasBegun && this.#state.status !== 'started') signal.throwIfAborted()
     const result = await this.#withChanges(isStopped ? stoppedBy(signal, own) : own)
     if (feedback === '' && !timedOut) return result
