@@ -14,7 +14,7 @@ export interface FolderStep {
   readonly after: number | null
 }
 
-/** What happens to folders when the files of one tree replace those of another. */
+/** Changes of folders that accompany a change of files. */
 export interface FolderPlan {
   readonly steps: readonly FolderStep[]
   /** Folders that stay even if they become empty, with their permissions. */

@@ -109,7 +109,7 @@ export class Runs extends Folders {
         if (process.isDead) return await process.nothing
         const work = this.#work!
         const place = await this.#noting(() => this.#placeOf(work, runId, workspace.root))
-        // An apply brings new empty folders, of which the model knows nothing.
+        // An apply creates new empty folders, which the model does not track.
         this.edit(place, false, !work.isolated)
         if (head?.details.iteration === work.last) work.isMet = true
         if (this.random.chance(0.15)) await this.#send(runId)

@@ -28,7 +28,7 @@ export class ToolExecution {
   readonly #stop: ToolStop
   /** True if the folder is compared before and after the call, whatever the tool runs. */
   readonly #compares: boolean
-  /** Was the start of the call recorded? */
+  /** True once recording the start of the call has begun. */
   #hasBegun = false
   /** The files that the call has changed so far. */
   #changed: readonly FileChange[] = []
