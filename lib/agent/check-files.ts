@@ -84,6 +84,17 @@ export interface SealStart {
   readonly observed: boolean
   /** Why sealed checks are not made; null when they are. */
   readonly unavailable: string | null
+  /**
+   * Set as long as no check was made in a copy: the first one that passes in place is followed by a
+   * check of the files of the start in a copy, which finds what the other fields lack.
+   */
+  readonly pending?: PendingSeal
+}
+
+/** What the first check found, if it was made in place only. */
+export interface PendingSeal {
+  /** Why the suite could not be run in place either, as a phrase; null if it could. */
+  readonly lacks: string | null
 }
 
 /** The files of a run as they were at its start, as far as they were stored. */
@@ -94,6 +105,18 @@ export interface FilesAtStart {
   stored(paths: readonly string[]): Promise<ReadonlyMap<string, string>>
   /** Makes stored files in a folder where they are missing; gives those that it made. */
   restore(folder: string, paths: readonly string[]): Promise<readonly string[]>
+  /** How a copy of the folder gets the files of the start; null if they are not known. */
+  rewind(): Promise<Rewind | null>
+}
+
+/** The way from the folder as it is now to its files at the start. All paths are relative. */
+export interface Rewind {
+  /** What a copy must not have. */
+  readonly without: readonly string[]
+  /** Files of the start whose content is not stored. */
+  readonly lost: readonly string[]
+  /** Completes such a copy; resolves with the paths of what it created. */
+  complete(copy: string): Promise<readonly string[]>
 }
 
 /** One file that belongs to the check of a run. */
@@ -118,6 +141,6 @@ export function joinSeals(before: StoredSeal | null, more: StoredSeal): StoredSe
   return {
     reasons: { ...before.reasons, ...more.reasons },
     files: { ...before.files, ...more.files },
-    ...((before.start ?? more.start) && { start: (before.start ?? more.start)! }),
+    ...((more.start ?? before.start) && { start: (more.start ?? before.start)! }),
   }
 }

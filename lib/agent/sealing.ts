@@ -31,19 +31,22 @@ export function sealingFor(settings: SealingSettings): SealingFor {
     // installed meanwhile must not take away the code of their checks.
     const code = import('./goals/sealed/sealed-check.js')
     code.catch(() => undefined)
-    return async (isolated, holdout) => {
-      const { SealedChecks } = await code
-      return new SealedChecks({
-        mode,
-        folders: () => sealedFolders.open(),
-        executor: async () => claimed(await executor()),
-        runId,
-        allowsDependencyChanges: request.allow_dependency_changes === true,
-        closed,
-        above: (cwd) => packagesAbove(cwd, closed),
-        mounted: isolated?.readOnly ?? [],
-        holdout,
-      })
+    return {
+      copiesLater: mode === 'prefer',
+      async open(isolated, holdout) {
+        const { SealedChecks } = await code
+        return new SealedChecks({
+          mode,
+          folders: () => sealedFolders.open(),
+          executor: async () => claimed(await executor()),
+          runId,
+          allowsDependencyChanges: request.allow_dependency_changes === true,
+          closed,
+          above: (cwd) => packagesAbove(cwd, closed),
+          mounted: isolated?.readOnly ?? [],
+          holdout,
+        })
+      },
     }
   }
 }

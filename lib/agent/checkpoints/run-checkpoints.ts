@@ -1,8 +1,8 @@
 /**
  * The checkpoints of one run while this process drives it.
  *
- * 1. The first one is made beside the first model call, and is in the log before the first call of
- *    a tool that is not a read.
+ * 1. The first one is made before the first check if that runs in place, and otherwise beside the
+ *    first model call. It is in the log before the first call of a tool that is not a read.
  * 2. A later one is made only after something that may have changed files, and recorded only if
  *    something did change.
  * 3. What a checkpoint needs is stored before its record; until that is durable, nothing of it is
@@ -14,7 +14,7 @@
  */
 import { inSlices, raceAbort } from '../../internal/time.js'
 import { describeError } from '../../internal/errors.js'
-import type { FilesAtStart } from '../check-files.js'
+import type { FilesAtStart, Rewind } from '../check-files.js'
 import { isUnavailable } from '../errors.js'
 import type { CheckpointReason, RecordDraft } from '../events.js'
 import { MachineWait, mayPass, untilPossible } from '../exhaustion.js'
@@ -26,10 +26,11 @@ import type { PinnedFolder } from '../workspace/pinned-folder.js'
 import { netChanges } from '../workspace/net-changes.js'
 import { readContent, readTree } from '../workspace/read-tree.js'
 import { readDifference } from '../workspace/load-tree-diff.js'
+import { planFolders } from '../workspace/tree-folders.js'
 import { checkpointDraft } from './checkpoint-chain.js'
 import type { CheckpointSettings } from './settings.js'
 import type { Tree, TreeEntry } from '../tree.js'
-import { applySteps } from '../workspace/apply.js'
+import { applySteps, planRestore } from '../workspace/apply.js'
 import { outsideTree } from '../workspace/left-out.js'
 
 /** What changed since the start of the run, or since its last gate; null when that is not known. */
@@ -88,14 +89,15 @@ export class RunCheckpoints implements AsyncDisposable {
   /** The folder's files as they were at the start of the run. */
   filesAtStart({ state }: LogWriter, signal: AbortSignal): FilesAtStart {
     const { objects } = this.#settings.use
-    return new StartFiles(objects, async () => {
+    const read = async (): Promise<Tree | null> => {
       const start = state.frozen.fork?.applies_from ?? state.checkpoints?.start
       if (start === undefined || this.#isOff) return null
       return await raceAbort(readTree(objects, start), signal).catch((error: unknown) => {
         if (mayPass(error)) throw error
         return null
       })
-    })
+    }
+    return new StartFiles(objects, read, () => this.#tracked.manifest(this.#folder.path, signal))
   }
 
   /** Records the first checkpoint; resolves once it is durable. */
@@ -268,12 +270,17 @@ async function compareTrees(
 export class StartFiles implements FilesAtStart {
   readonly #objects: ObjectStore
   readonly #read: () => Promise<Tree | null>
+  readonly #now: () => Promise<Tree>
   #tree: Promise<Tree | null> | undefined
 
-  /** @param read is called when the first file is asked for */
-  constructor(objects: ObjectStore, read: () => Promise<Tree | null>) {
+  /**
+   * @param read is called when the first file is asked for
+   * @param now looks at the folder
+   */
+  constructor(objects: ObjectStore, read: () => Promise<Tree | null>, now: () => Promise<Tree>) {
     this.#objects = objects
     this.#read = read
+    this.#now = now
   }
 
   async hashOf(path: string): Promise<string | null | undefined> {
@@ -301,10 +308,31 @@ export class StartFiles implements FilesAtStart {
       const after = tree?.entries.get(path)
       return after === undefined ? [] : [{ path, before: null, after }]
     })
-    const contentOf = async (entry: TreeEntry): Promise<Uint8Array> =>
-      await readContent(this.#objects, entry)
-    return (await applySteps(folder, steps, contentOf)).done
+    return (await applySteps(folder, steps, this.#contentOf)).done
   }
+
+  async rewind(): Promise<Rewind | null> {
+    const start = await this.#start()
+    if (start === null) return null
+    const now = await this.#now()
+    const all = await inSlices(planRestore(now, start))
+    const folders = await inSlices(planFolders(now, start))
+    const steps = all.flatMap(({ path, after }) =>
+      after === null ? [] : [{ path, before: null, after }],
+    )
+    const { folders: before } = start
+    const added = [...(now.folders?.keys() ?? [])].filter((path) => before?.has(path) === false)
+    const changed = all.flatMap(({ path, before }) => (before === null ? [] : [path]))
+    return {
+      without: [...added, ...changed],
+      lost: steps.flatMap(({ path, after }) => (after.stored === false ? [path] : [])),
+      complete: async (copy) =>
+        (await applySteps(copy, steps, this.#contentOf, { folders })).done,
+    }
+  }
+
+  readonly #contentOf = async (entry: TreeEntry): Promise<Uint8Array> =>
+    await readContent(this.#objects, entry)
 
   async #start(): Promise<Tree | null> {
     this.#tree ??= this.#read().catch((error: unknown) => {

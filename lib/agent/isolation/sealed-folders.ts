@@ -34,9 +34,12 @@ export class SealedFolders {
   }
 
   /** Where copies are made; each is in use until it is removed. */
-  async open(): Promise<Pick<IsolatedFolders, 'create' | 'removeSoon' | 'remove'>> {
+  async open(): Promise<
+    Pick<IsolatedFolders, 'assertFits' | 'create' | 'removeSoon' | 'remove'>
+  > {
     const folders = await this.#opened()
     return {
+      assertFits: (cwd, mounts) => folders.assertFits(cwd, mounts),
       create: async (runId, cwd, options) => {
         this.#inUse.add(runId)
         // It could take the new copy for that of a dead process, which it is about to remove.

@@ -24,7 +24,8 @@ export async function checkFilesOf(store: RecordReader, runId: string): Promise<
           if (!files.has(path)) files.set(path, BY_PATTERN)
       } else if (record.kind === 'goal_check') {
         const seal = record.private?.seal
-        start ??= seal?.start
+        // The first copy may have been checked later.
+        start = seal?.start ?? start
         for (const [path, reason] of Object.entries(seal?.reasons ?? {})) files.set(path, reason)
       }
     }

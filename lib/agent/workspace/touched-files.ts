@@ -13,10 +13,12 @@
  * @module
  */
 import { randomBytes } from 'node:crypto'
-import { open, unlink, type FileHandle } from 'node:fs/promises'
+import { lstat, lutimes, open, unlink, type FileHandle } from 'node:fs/promises'
+import { join } from 'node:path'
 import { sleep } from '../../internal/time.js'
 import type { FileSystemTime, TouchedFiles } from './find-touched.js'
 import { performTask, taskError } from './folder-threads.js'
+import { foldersAbove } from './net-changes.js'
 import { failure } from './paths.js'
 
 /**
@@ -36,6 +38,15 @@ export async function touchedFiles(
   if ('result' in report) return report.result
   if ('error' in report) throw taskError(`${folder} cannot be looked at`, report)
   throw failure(`${folder} holds more than 200 000 files`)
+}
+
+/** Gives access time 0 to files and links that were added to such a copy, with their folders. */
+export async function makeUnread(folder: string, paths: readonly string[]): Promise<void> {
+  const all = new Set(paths.flatMap((path) => [...foldersAbove(path), path]))
+  for (const path of ['.', ...all]) {
+    const { mtimeMs } = await lstat(join(folder, path))
+    await lutimes(join(folder, path), 0, mtimeMs / 1000)
+  }
 }
 
 /** Some file systems count in steps of two seconds. */

@@ -123,7 +123,7 @@ test('the files of the check are read when their list is opened, by keyboard', a
   )
   assert.equal(await rows.last().textContent(), 'and 51 more files')
   assert.equal(await list.locator('img').count(), 0)
-  await list.getByText('by what the first check read').waitFor()
+  await list.getByText('by what a check was seen to read').waitFor()
   // The list scrolls by keyboard.
   await page.keyboard.press('Tab')
   assert.equal(await page.evaluate(() => document.activeElement?.tagName), 'UL')

@@ -27,16 +27,26 @@ const LIST = 'git -c core.quotePath=false ls-files --others --exclude-standard'
 const MAX_QUESTIONS = 20
 const MAX_UNTRACKED = 2_000
 
-/** Asks git in a copy; undefined for a check that asks nothing of this kind. */
-export async function askGit(copy: Copy, script: string): Promise<AskedOfGit | undefined> {
+/** Does a check ask git something of this kind? */
+export function asksForFiles(script: string): boolean {
+  return questionsIn(script).size > 0 || ASKS_FOR_UNTRACKED.test(script)
+}
+
+function questionsIn(script: string): ReadonlySet<string> {
   const questions = new Set<string>()
   for (const [, folder, commit, path] of script.matchAll(ASKS_FOR_FILE)) {
     // Code may be committed as well as changed.
     if (languageOf(path!) !== 'data' || isDelivered(path!) || isPage(path!)) continue
     if (questions.size < MAX_QUESTIONS) questions.add(`git${folder} rev-parse ${commit}:${path}`)
   }
+  return questions
+}
+
+/** Asks git in a copy; undefined for a check that asks nothing of this kind. */
+export async function askGit(copy: Copy, script: string): Promise<AskedOfGit | undefined> {
+  if (!asksForFiles(script)) return undefined
+  const questions = questionsIn(script)
   const asksForUntracked = ASKS_FOR_UNTRACKED.test(script)
-  if (questions.size === 0 && !asksForUntracked) return undefined
   const committed: Record<string, string> = {}
   for (const question of questions) {
     const name = await copy.output(question)

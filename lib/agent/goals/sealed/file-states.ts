@@ -17,15 +17,17 @@ export async function executablesIn(
   return found
 }
 
-/** When files were changed last. */
+/** When files were changed last. @param atMost for newer files, and for those that are gone */
 export async function timesOf(
   folder: string,
   paths: readonly string[],
+  atMost?: number,
 ): Promise<Pick<SealStart, 'times'>> {
   const times: Record<string, number> = {}
   for (const path of paths) {
     const stats = await lstat(join(folder, path)).catch(unreadable)
-    if (stats?.isFile() === true) times[path] = stats.mtimeMs
+    const time = stats?.isFile() === true ? stats.mtimeMs : atMost
+    if (time !== undefined) times[path] = Math.min(time, atMost ?? time)
   }
   return paths.length === 0 ? {} : { times }
 }

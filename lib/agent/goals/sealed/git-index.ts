@@ -10,6 +10,7 @@ import { hash } from '../../../internal/bytes.js'
 import { inSlices, LongWork } from '../../../internal/time.js'
 import type { GitState } from '../../check-files.js'
 import { readRegularFile } from '../small-file.js'
+import { existingIn } from './file-states.js'
 import { isNeverOfChecks, languageOf } from './file-kinds.js'
 import { listFiles } from './list-files.js'
 import { TextReader } from './read-texts.js'
@@ -24,7 +25,7 @@ const ASKS_GIT =
   /\bgit\b[^\n]{0,100}\b(?:ls-files|diff|status|grep|checkout|restore|archive|stash)\b/
 
 /** Does a check ask git: its command, scripts behind it, or a program that belongs to it? */
-export async function asksGit(
+async function asksGit(
   root: string,
   script: string,
   baseline: readonly string[],
@@ -36,8 +37,17 @@ export async function asksGit(
   return false
 }
 
-/** What git knows of a folder; null without a repository in it, or with one too large to tell. */
-export async function gitState(cwd: string): Promise<GitState | null> {
+/**
+ * What git knows of a folder, if a check asks it; null if not, and without a repository in the
+ * folder or with one too large to tell.
+ */
+export async function gitState(
+  cwd: string,
+  script: string,
+  baseline: readonly string[],
+): Promise<GitState | null> {
+  const hasIndex = (await existingIn(cwd, ['.git/index'])).length > 0
+  if (!hasIndex || !(await asksGit(cwd, script, baseline))) return null
   const index = await indexOf(cwd)
   if (index === null || index.size > MAX_TRACKED) return null
   const hidden = [...index].filter(([, isHidden]) => isHidden).map(([path]) => path)

@@ -8,18 +8,22 @@
  * 3. No process of the run is alive, and commands run in the strongest executor there is.
  * 4. New tests run afterwards, in a second pass that can only add demands.
  * 5. Held-out tests, of runs that have them, are evaluated last, in a copy of their own.
- * 6. The first check of a run is such a check; what it is seen to read decides what belongs to it.
- *    Where the copy cannot run the suite as such, the check runs in place as well, and if that
- *    tells something else, there are no sealed checks for the run.
+ * 6. A check of the files of the start in a copy shows what it reads, which decides what belongs to
+ *    it. Where sealed checks are required, that is the first check of a run. Otherwise it is made
+ *    once a check passes in place, with the stored files of the start.
+ * 7. Where that copy cannot run the suite as such, but the folder itself could at the start, there
+ *    are no sealed checks for the run.
  *
  * @module
  */
 import { dirname } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { describeError } from '../../../internal/errors.js'
-import type {
-  AskedOfGit, Dependencies, FilesAtStart, SealStart, StoredSeal,
+import {
+  joinSeals, type Dependencies, type FilesAtStart, type PendingSeal, type SealStart,
+  type StoredSeal,
 } from '../../check-files.js'
+import { GoalCheckError } from '../../errors.js'
 import type { SealedMode } from '../../events.js'
 import type { Executor, IsolatedCopy } from '../../executor.js'
 import { mayPass, onOwnFiles } from '../../exhaustion.js'
@@ -29,27 +33,28 @@ import type {
 import {
   captureDependencies, compareDependencies, type DependencyComparison,
 } from '../../workspace/dependencies.js'
-import type { TouchedFiles } from '../../workspace/find-touched.js'
 import { isInside } from '../../workspace/paths.js'
-import { fileSystemTime, touchedFiles } from '../../workspace/touched-files.js'
+import { fileSystemTime, makeUnread, touchedFiles } from '../../workspace/touched-files.js'
 import { checkGoal, patienceOf } from '../check.js'
 import { commandGoal } from '../command-goal.js'
 import { checkHeldOut, NONE_LEFT } from '../holdout/check-held-out.js'
 import { MAX_EVALUATIONS, type HoldoutRun } from '../holdout/held-out-tests.js'
-import { hashFiles } from '../protected-files.js'
+import { compareFiles } from '../protected-files.js'
 import { listChanges } from '../compare-tests.js'
 import { areHashed } from '../../test-outcomes.js'
 import { fileOf, isFile } from '../reports/test-names.js'
-import { askGit, changedAnswers } from './asked-of-git.js'
-import { whatBelongs, type Belonging } from './belongs.js'
+import { asksForFiles, changedAnswers } from './asked-of-git.js'
 import { couldNotRun } from './could-run.js'
+import { gitState } from './git-index.js'
 import { deedsAgainst } from './deeds.js'
 import { freshResults, rulesOfMake } from './make-results.js'
 import { filesToLeaveOut, type LeftOutReason } from './new-files.js'
+import { listFiles } from './list-files.js'
+import { belonging, both, MAX_PATHS, observe, startOf, type Observed } from './observe.js'
 import { TextReader } from './read-texts.js'
 import { SealedCopy } from './sealed-copy.js'
-import { executablesIn, existingIn, missingIn, timesOf } from './file-states.js'
-import { changesAround, dataIn, scriptOf, surroundingsOf } from './surroundings.js'
+import { existingIn, missingIn, timesOf } from './file-states.js'
+import { changesAround, scriptOf, surroundingsOf } from './surroundings.js'
 import type { RunChecks, SealedVerdict } from './sealing.js'
 import { restorableData, restoreFiles } from './to-restore.js'
 import {
@@ -58,6 +63,8 @@ import {
 
 /** Where copies are made. */
 export interface CopyFolders {
+  /** Throws if no copy of this folder can be made. */
+  assertFits(cwd: string, mounts: boolean): Promise<void>
   create(runId: string, cwd: string, options: CopyOptions): Promise<IsolatedCopy>
   /** Resolves before all of its files are gone: a verdict does not wait for that. */
   removeSoon(runId: string): Promise<void>
@@ -113,46 +120,77 @@ export class SealedChecks implements RunChecks {
   }
 
   /**
-   * The first check of a run, before anything was changed.
+   * The first check of a run, before anything was changed: in a copy, unless that can wait.
    *
+   * @param isStored see {@link RunChecks}
    * @throws as {@link checkGoal} does; {@link GoalCheckError} when sealed checks are required and
    * cannot be made.
    */
-  async first(goal: GoalSpec, context: GoalCheckContext): Promise<SealedVerdict> {
-    const { cwd, signal } = context
-    let sealed: Observed
-    let dependencies: Dependencies | null
-    try {
-      ;[sealed, dependencies] = await both(
-        this.#inCopies(context, (copy) => this.#observe(goal, context, copy), [], (found) =>
-          couldNotRun(found.verdict, goal, found.root) !== null,
-        ),
+  async first(
+    goal: GoalSpec,
+    context: GoalCheckContext,
+    isStored: boolean,
+  ): Promise<SealedVerdict> {
+    const isPatient = isStored && this.#options.mode === 'prefer'
+    // What git told at the start, a copy of it would not tell later.
+    if (!isPatient || asksForFiles(await scriptOf(goal, context.cwd)))
+      return await this.#firstInCopy(goal, context, null)
+    const since = Date.now() - CLOCK_MS
+    const verdict = await checkGoal(goal, context)
+    if (verdict.achieved) return await this.#firstInCopy(goal, context, verdict)
+    const start = await orUnavailable(context, () => this.#startInPlace(goal, context, since))
+    if (start instanceof Unavailable) return this.#unsealed(verdict, start.cause)
+    const pending = { lacks: couldNotRun(verdict, goal, context.cwd) }
+    return result(verdict, { files: {}, reasons: {}, start: { ...start, pending } })
+  }
+
+  /** What only the start shows. */
+  async #startInPlace(
+    goal: GoalSpec,
+    { baseline, cwd, signal }: GoalCheckContext,
+    since: number,
+  ): Promise<SealStart> {
+    // Whether a copy can be made must not depend on the run.
+    const executor = await this.#options.executor()
+    const folders = await this.#options.folders()
+    await folders.assertFits(cwd, (await executor.mountsFolders?.()) ?? false)
+    const files = (await listFiles(cwd, signal)).map(({ path }) => path)
+    const dependencies = await this.#captureDependencies(cwd, signal)
+    const around = await surroundingsOf(goal, cwd, Object.keys(baseline.files), files)
+    return { since, kept: [], dependencies, observed: false, unavailable: null, ...around }
+  }
+
+  async #firstInCopy(
+    goal: GoalSpec,
+    context: GoalCheckContext,
+    known: GoalVerdict | null,
+  ): Promise<SealedVerdict> {
+    const { baseline, cwd, signal } = context
+    const isNew = async (path: string): Promise<boolean> =>
+      (await missingIn(cwd, [path])).length > 0
+    const work = (copy: SealedCopy): Promise<Observed> => observe(goal, context, copy, isNew)
+    const seen = await orUnavailable(context, () =>
+      both(
+        this.#inCopies(context, work, [], (found) => lacking(found, goal) !== null),
         this.#captureDependencies(cwd, signal),
-      )
-    } catch (error) {
-      signal.throwIfAborted()
-      if (mayPass(error)) throw error
-      return await this.#unsealed(goal, context, describeError(error))
-    }
-    const { asked, verdict, since, touched, kept, made, unclaimed } = sealed
-    const paths = [...Object.keys(context.baseline.files), ...Object.keys(sealed.files)]
+      ),
+    )
+    if (seen instanceof Unavailable)
+      return this.#unsealed(known ?? (await checkGoal(goal, context)), seen.cause)
+    const [sealed, dependencies] = seen
+    const { files, reasons, since, unclaimed, verdict } = sealed
+    const paths = [...Object.keys(baseline.files), ...Object.keys(files)]
     const start = {
-      since, kept, dependencies, observed: touched.observes, unavailable: null,
-      ...(made.length <= MAX_PATHS && { made }),
-      ...(unclaimed.length > 0 && unclaimed.length <= MAX_PATHS && { unclaimed }),
+      ...startOf(sealed), since, dependencies, unavailable: null,
       ...(await timesOf(cwd, unclaimed.slice(0, MAX_PATHS))),
-      ...(verdict.deeds.length > 0 && { deeds: verdict.deeds }),
-      ...(asked !== undefined && { asked }),
-      executable: await executablesIn(cwd, paths),
       ...(await surroundingsOf(goal, cwd, paths)),
     }
-    const { files, reasons } = sealed
     const found: StoredSeal = { files, reasons, start }
-    const cause = couldNotRun(verdict, goal, sealed.root)
+    const cause = lacking(sealed, goal)
     const passed = { verdict, found, unavailable: null }
     if (cause === null && goal.max_duration_ms === undefined)
       return await this.#heldOut(goal, context, start, passed)
-    const inPlace = await checkGoal(goal, context)
+    const inPlace = known ?? (await checkGoal(goal, context))
     // Without tests, two failures are the same only where both lack something.
     const isAlike = inPlace.tests !== null || couldNotRun(inPlace, goal, cwd) !== null
     if (cause === null || (isAlike && isSame(inPlace, verdict)))
@@ -160,17 +198,12 @@ export class SealedChecks implements RunChecks {
     return this.#withoutSeal(inPlace, cause, { ...found, start: { ...start, unavailable: cause } })
   }
 
-  /** A check in place where no copy can be made. */
-  async #unsealed(
-    goal: GoalSpec,
-    context: GoalCheckContext,
-    cause: string,
-  ): Promise<SealedVerdict> {
+  /** The verdict of a check in place where no copy can be made. */
+  #unsealed(verdict: GoalVerdict, cause: string): SealedVerdict {
     const start: SealStart = {
       since: 0, kept: [], dependencies: null, observed: false, unavailable: cause,
     }
-    const found = { files: {}, reasons: {}, start }
-    return this.#withoutSeal(await checkGoal(goal, context), cause, found)
+    return this.#withoutSeal(verdict, cause, { files: {}, reasons: {}, start })
   }
 
   #withoutSeal(verdict: GoalVerdict, cause: string, found: StoredSeal): SealedVerdict {
@@ -209,34 +242,104 @@ export class SealedChecks implements RunChecks {
       return result(verdict)
     }
     await context.executor.killMarked(context.mark)
-    const sealed = await this.#sealed(goal, context, seal, start, atStart, verdict)
-    return await this.#heldOut(goal, context, start, sealed, { seal, atStart })
-  }
-
-  async #sealed(
-    goal: GoalSpec,
-    context: GoalCheckContext,
-    seal: StoredSeal,
-    start: SealStart,
-    atStart: FilesAtStart,
-    verdict: GoalVerdict,
-  ): Promise<SealedVerdict> {
-    const { signal } = context
-    try {
+    const sealed = await this.#orRefused(context, verdict, async () => {
       const { changes, caches } = await this.#compareDependencies(context, start)
       if (changes.length > 0) {
         const text = `dependencies changed: ${listChanges(changes)}; ${DEPENDENCY_RULE}`
         return result(failed(verdict, text, ''))
       }
-      const work = async (copy: SealedCopy): Promise<SealedVerdict> =>
-        await this.#confirm(goal, context, copy, seal, start, atStart, verdict)
-      return await this.#inCopies(context, work, caches, (found) => !found.verdict.achieved)
+      const passed = { goal, context, atStart, caches, inPlace: verdict }
+      return start.pending === undefined
+        ? await this.#sealed(passed, seal, start)
+        : await this.#firstPassed(passed, start, start.pending)
+    })
+    return await this.#heldOut(goal, context, start, sealed, { seal, atStart })
+  }
+
+  /** Refuses what passed in place if no copy can be made: the run may be the reason. */
+  async #orRefused(
+    { signal }: GoalCheckContext,
+    verdict: GoalVerdict,
+    work: () => Promise<SealedVerdict>,
+  ): Promise<SealedVerdict> {
+    try {
+      return await work()
     } catch (error) {
       signal.throwIfAborted()
-      if (mayPass(error)) throw error
+      if (mayPass(error) || error instanceof GoalCheckError) throw error
       const text = `no sealed check could be made: ${describeError(error)}`
       return result(failed(verdict, text, ''))
     }
+  }
+
+  async #sealed(passed: Passed, seal: StoredSeal, start: SealStart): Promise<SealedVerdict> {
+    const { goal, context, atStart, caches, inPlace } = passed
+    const work = (copy: SealedCopy): Promise<SealedVerdict> =>
+      this.#confirm(goal, context, copy, seal, start, atStart, inPlace)
+    return await this.#inCopies(context, work, caches, (found) => !found.verdict.achieved)
+  }
+
+  /** A check in a copy of the start, and then the sealed check of what passed in place. */
+  async #firstPassed(
+    passed: Passed,
+    before: SealStart,
+    pending: PendingSeal,
+  ): Promise<SealedVerdict> {
+    const { goal, context, atStart, inPlace } = passed
+    const seal = await this.#checkStart(passed, before, pending)
+    const { start } = seal
+    if (start.unavailable !== null) return this.#withoutSeal(inPlace, start.unavailable, seal)
+    const baseline = { files: { ...seal.files, ...context.baseline.files } }
+    const data = await restorableData(seal, baseline, atStart)
+    const own = Object.entries(seal.files).filter(([path]) => !data.has(path))
+    const onlyThese = { ...goal, protected: [], sealed: [], runner: [] }
+    const files = { files: Object.fromEntries(own) }
+    const changes = await compareFiles(onlyThese, context.cwd, files, context.via)
+    if (changes.length > 0)
+      return result(failed(inPlace, `tests changed: ${listChanges(changes)}`, ''), seal)
+    const now = { ...passed, context: { ...context, baseline } }
+    const { found, ...sealed } = await this.#sealed(now, seal, start)
+    return { ...sealed, found: found === null ? seal : joinSeals(seal, found) }
+  }
+
+  /** Checks a copy that has the files of the start. */
+  async #checkStart(
+    { goal, context, atStart, caches }: Passed,
+    before: SealStart,
+    pending: PendingSeal,
+  ): Promise<StoredSeal & { readonly start: SealStart }> {
+    const { baseline, baselineTests, cwd } = context
+    const { pending: _, ...start } = before
+    const without = (cause: string) => ({
+      files: {}, reasons: {}, start: { ...start, unavailable: cause },
+    })
+    const rewind = await atStart.rewind()
+    if (rewind === null) return without('the files of the start are not known')
+    if (rewind.lost.length > 0) return without(`${rewind.lost[0]!} was not stored at the start`)
+    const work = async (copy: SealedCopy): Promise<Observed> => {
+      await makeUnread(copy.root, await rewind.complete(copy.root))
+      const isNew = async (path: string): Promise<boolean> => {
+        const hash = await atStart.hashOf(path)
+        return hash === undefined ? (await missingIn(cwd, [path])).length > 0 : hash === null
+      }
+      return await observe(goal, { ...context, baselineTests: null }, copy, isNew)
+    }
+    const left = [...caches, ...rewind.without]
+    const seen = await this.#inCopies(context, work, left, (it) => lacking(it, goal) !== null)
+    const { files, reasons, unclaimed } = seen
+    const { achieved, tests } = seen.verdict
+    const cause = lacking(seen, goal)
+    // As in place: without tests, two failures are the same only where both lack something.
+    const isAlike = !achieved && (tests !== null || pending.lacks !== null)
+    if (cause !== null && !(isAlike && isDeepStrictEqual(tests, baselineTests)))
+      return without(cause)
+    const all = [...Object.keys(baseline.files), ...Object.keys(files)]
+    const asked = start.git ?? (await gitState(cwd, await scriptOf(goal, cwd), all))
+    if (asked !== null && start.git === undefined)
+      return without('the check asks git, and the index of git at the start is not known')
+    // What the run gave a newer time was older at the start.
+    const times = await timesOf(cwd, unclaimed.slice(0, MAX_PATHS), start.since)
+    return { files, reasons, start: { ...start, ...startOf(seen), ...times } }
   }
 
   async #captureDependencies(cwd: string, signal: AbortSignal): Promise<Dependencies> {
@@ -254,24 +357,6 @@ export class SealedChecks implements RunChecks {
       closed, above: await above(cwd), signal,
     })
     return allowsDependencyChanges ? { ...found, changes: [] } : found
-  }
-
-  async #observe(goal: GoalSpec, context: GoalCheckContext, copy: SealedCopy): Promise<Observed> {
-    const { baseline, signal } = context
-    const { root } = copy
-    const since = await fileSystemTime(dirname(root))
-    const verdict = await copy.check(goal, context.baselineTests)
-    // Before anything else reads a file of the copy.
-    const touched = await touchedFiles(root, since, signal)
-    const [kept, found] = await both(
-      filesToLeaveOut({ root, goal, baseline, kept: new Set(), signal }),
-      belonging(goal, baseline, root, touched, verdict.test_files, signal),
-    )
-    const made = await missingIn(context.cwd, touched.changed)
-    const ofCheck = new Set(made)
-    const before = [...kept.keys()].filter((path) => !ofCheck.has(path))
-    const asked = await askGit(copy, await scriptOf(goal, root))
-    return { root, asked, verdict, since: since.ms, touched, made, kept: before, ...found }
   }
 
   async #confirm(
@@ -470,41 +555,45 @@ export class SealedChecks implements RunChecks {
   }
 }
 
-/** Paths of one kind that are kept of a first check; more of them are not. */
-const MAX_PATHS = 2_000
-
-interface Observed extends StoredSeal, Pick<Belonging, 'unclaimed'> {
-  readonly root: string
-  readonly verdict: GoalVerdict
-  readonly asked: AskedOfGit | undefined
-  readonly since: number
-  readonly touched: TouchedFiles
-  readonly kept: readonly string[]
-  readonly made: readonly string[]
+/** A check that passed in place. */
+interface Passed {
+  readonly goal: GoalSpec
+  readonly context: GoalCheckContext
+  readonly atStart: FilesAtStart
+  /** Paths in folders of dependencies that a copy must not have. */
+  readonly caches: readonly string[]
+  readonly inPlace: GoalVerdict
 }
 
-/** What belongs to the check beyond what is known, with its hashes. */
-async function belonging(
-  goal: GoalSpec,
-  baseline: GoalBaseline,
-  root: string,
-  { changed, listed, read }: TouchedFiles,
-  testFiles: readonly string[],
-  signal: AbortSignal,
-): Promise<StoredSeal & Pick<Belonging, 'unclaimed'>> {
-  const known = new Set(Object.keys(baseline.files))
-  const script = await scriptOf(goal, root)
-  const all = [...new Set([...read, ...(goal.reporter === null ? await dataIn(script, root) : [])])]
-  const { belongs, unclaimed } = await whatBelongs(
-    { root, read: all, changed, listed, testFiles, goal, known, script },
-    signal,
-  )
-  return {
-    reasons: Object.fromEntries(belongs),
-    files: await hashFiles(root, [...belongs.keys()]),
-    unclaimed,
+/** Why no sealed check can be made. */
+class Unavailable {
+  readonly cause: string
+
+  constructor(cause: string) {
+    this.cause = cause
   }
 }
+
+async function orUnavailable<T>(
+  { signal }: GoalCheckContext,
+  work: () => Promise<T>,
+): Promise<T | Unavailable> {
+  try {
+    return await work()
+  } catch (error) {
+    signal.throwIfAborted()
+    if (mayPass(error)) throw error
+    return new Unavailable(describeError(error))
+  }
+}
+
+/** Why the copy could not run the suite as such; null if it could. */
+function lacking({ root, verdict }: Observed, goal: GoalSpec): string | null {
+  return couldNotRun(verdict, goal, root)
+}
+
+/** File systems count in steps of up to two seconds. */
+const CLOCK_MS = 2_000
 
 /** The files that were there at the start, with other content. */
 async function changedSince(
@@ -544,10 +633,4 @@ function failingOf(
     ([name]) => !Object.hasOwn(known ?? {}, name) && isNew(isFile(name) ? name : fileOf(name)),
   )
   return [all.filter(([, outcome]) => outcome === 'fail').length, all.length]
-}
-
-/** Waits for both, also when one rejects: the copy must not be made any more then. */
-async function both<A, B>(one: Promise<A>, other: Promise<B>): Promise<[A, B]> {
-  await Promise.allSettled([one, other])
-  return [await one, await other]
 }

@@ -15,8 +15,8 @@ export interface SealedVerdict {
 
 /** The sealed checks of one run; see `sealed-check.ts`. */
 export interface RunChecks {
-  /** The first check of a run. */
-  first(goal: GoalSpec, context: GoalCheckContext): Promise<SealedVerdict>
+  /** The first check of a run. @param isStored are the files as they are now stored? */
+  first(goal: GoalSpec, context: GoalCheckContext, isStored: boolean): Promise<SealedVerdict>
   /** A later check. */
   later(
     goal: GoalSpec,
@@ -37,11 +37,13 @@ export type SealingFor = (
   claimed: (executor: Executor) => Executor,
 ) => Sealing | null
 
-/**
- * Gives the sealed checks of a run, once the copy is known in which it works, null for none; and
- * its held-out tests, null for none.
- */
-export type Sealing = (
-  isolated: IsolatedCopy | null,
-  holdout: HoldoutRun | null,
-) => Promise<RunChecks>
+/** How a run gets its sealed checks. */
+export interface Sealing {
+  /** True if a run whose files are stored needs no copy before a check passes in place. */
+  readonly copiesLater: boolean
+  /**
+   * The checks, once it is known in which copy the run works, null for none; and with which
+   * held-out tests, null for none.
+   */
+  open(isolated: IsolatedCopy | null, holdout: HoldoutRun | null): Promise<RunChecks>
+}

@@ -12,7 +12,7 @@ import { readCheckScript } from '../check-script.js'
 import { shellCommands } from '../shell-commands.js'
 import { languageOf } from './file-kinds.js'
 import { timesOf } from './file-states.js'
-import { asksGit, gitChanges, gitState } from './git-index.js'
+import { gitChanges, gitState } from './git-index.js'
 import { settingsAbove, settingsChanges } from './settings-above.js'
 import { silencedSince, silencingIn } from './silencing.js'
 
@@ -27,15 +27,20 @@ export async function scriptOf({ command }: GoalSpec, root: string): Promise<str
   }
 }
 
-/** What a check rests on that is not among its files: the index of git, settings above, code. */
+/**
+ * What a check rests on that is not among its files: the index of git, settings above, code.
+ *
+ * @param settings files that may name settings above the folder
+ */
 export async function surroundingsOf(
   goal: GoalSpec,
   cwd: string,
   files: readonly string[],
+  settings: readonly string[] = files,
 ): Promise<Pick<SealStart, 'git' | 'above' | 'silencing'>> {
   const script = await scriptOf(goal, cwd)
-  const above = await settingsAbove(cwd, script, files)
-  const git = (await asksGit(cwd, script, files)) ? await gitState(cwd) : null
+  const above = await settingsAbove(cwd, script, settings)
+  const git = await gitState(cwd, script, files)
   const silencing = await silencingIn(goal, script, cwd)
   return {
     ...(Object.keys(above).length > 0 && { above }),

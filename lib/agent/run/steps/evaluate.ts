@@ -22,13 +22,29 @@ import { judgeGoal, unjudged, type JudgeVerdict } from './judge.js'
  * @throws {@link GoalCheckError}, or the signal's reason.
  */
 export async function checkBaseline(context: StepContext): Promise<void> {
-  const { log } = context
-  const { goal } = log.state.frozen
-  if (goal.by_result === true) return await log.append([resultCheck(0, log.state)])
+  const { log, sealing } = context
+  const { frozen } = log.state
+  if (frozen.goal.by_result === true) return await log.append([resultCheck(0, log.state)])
   // A judge has no evidence yet.
-  const checked =
-    goal.judge === undefined ? await check(context) : unsealed(unjudged('nothing was done yet'))
-  await log.append([checkRecord(0, checked)], (state) => {
+  if (frozen.goal.judge !== undefined)
+    return await appendBaseline(context, [], unsealed(unjudged('nothing was done yet')))
+  if (sealing?.copiesLater !== true || log.state.seal !== null)
+    return await appendBaseline(context, [], await check(context))
+  // What the check writes in the folder must not be in the first checkpoint.
+  await withCheckpoint(context, 'start', async (drafts) => {
+    const checked = await check(context, drafts.length > 0)
+    // A run that is achieved at once has no checkpoint.
+    await appendBaseline(context, checked.verdict.achieved ? [] : drafts, checked)
+  })
+}
+
+async function appendBaseline(
+  context: StepContext,
+  drafts: readonly RecordDraft[],
+  checked: Checked,
+): Promise<void> {
+  const { log } = context
+  await log.append([...drafts, checkRecord(0, checked)], (state) => {
     if (state.lastCheck?.payload.achieved !== true) return []
     const outcome = outcomeAtBoundary(state, context, log.now())
     return outcome === null ? [] : [endRecord(state, outcome)]
@@ -89,7 +105,8 @@ async function verdictOf(context: StepContext, iteration: number): Promise<Check
     : cachedRecord(iteration, lastCheck)
 }
 
-async function check(context: StepContext): Promise<Checked> {
+/** @param isStored of the first check: are the files of the folder stored? */
+async function check(context: StepContext, isStored: boolean = false): Promise<Checked> {
   const { log, executor, folder, signal, trace } = context
   const { frozen, head } = log.state
   // Commands of this process must not run beside those of another that has taken the store over.
@@ -101,7 +118,7 @@ async function check(context: StepContext): Promise<Checked> {
     const checked =
       frozen.goal.judge !== undefined
         ? unsealed(await judgeGoal(context))
-        : await folder.guard(() => checkByCommand(context))
+        : await folder.guard(() => checkByCommand(context, isStored))
     trace.endCheck(span, frozen.goal.name, checked.verdict)
     return checked
   } catch (error) {
@@ -116,8 +133,8 @@ async function check(context: StepContext): Promise<Checked> {
   }
 }
 
-/** Checks in place; the first time and before the goal counts as met in a sealed copy, too. */
-async function checkByCommand(context: StepContext): Promise<Checked> {
+/** Checks in place, and before the goal counts as met in a sealed copy, too. */
+async function checkByCommand(context: StepContext, isStored: boolean): Promise<Checked> {
   const { checkpoints, executor, folder, isolated, log, sealing, signal, untilPossible } = context
   const { baseline, baselineTests, frozen, lastCheck, seal } = log.state
   const given = {
@@ -133,11 +150,11 @@ async function checkByCommand(context: StepContext): Promise<Checked> {
   }
   const { checkGoal } = await import('../../goals/check.js')
   if (sealing === null) return unsealed(await checkGoal(frozen.goal, given))
-  const sealed = await sealing(isolated, holdoutRun(context))
+  const sealed = await sealing.open(isolated, holdoutRun(context))
   if (seal === null) {
     // A run of an earlier version has changed files that no check was seen to read.
     return lastCheck === null
-      ? await sealed.first(frozen.goal, given)
+      ? await sealed.first(frozen.goal, given, isStored)
       : unsealed(await checkGoal(frozen.goal, given))
   }
   const atStart = checkpoints?.filesAtStart(log, signal) ?? NOTHING_KNOWN
@@ -149,6 +166,7 @@ const NOTHING_KNOWN: FilesAtStart = {
   hashOf: () => Promise.resolve(undefined),
   stored: () => Promise.resolve(new Map()),
   restore: () => Promise.resolve([]),
+  rewind: () => Promise.resolve(null),
 }
 
 /** A verdict, and what was found out beside it. */

@@ -83,7 +83,7 @@ export class CheckFileList {
 
   /** @param {import('../types.js').CheckFiles} found */
   #show({ files, observed }) {
-    const how = observed ? 'by what the first check read' : 'by their names alone'
+    const how = observed ? 'by what a check was seen to read' : 'by their names alone'
     setText(this.#note, `No change of these counts towards the goal. They are known ${how}.`)
     const rest = files.length - SHOWN
     this.#list.hidden = files.length === 0

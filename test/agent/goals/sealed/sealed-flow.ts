@@ -2,10 +2,12 @@ import { createHash } from 'node:crypto'
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
-import type {
-  CommandOptions, CommandResult, Executor, GoalBaseline, GoalCheckContext, GoalSpec, TestOutcomes,
+import {
+  MemoryStore, type CommandOptions, type CommandResult, type Executor, type GoalBaseline,
+  type GoalCheckContext, type GoalSpec, type TestOutcomes,
 } from 'runwright/agent'
-import type { FilesAtStart, StoredSeal } from '../../../../lib/agent/check-files.js'
+import { joinSeals, type FilesAtStart, type StoredSeal } from '../../../../lib/agent/check-files.js'
+import { StartFiles } from '../../../../lib/agent/checkpoints/run-checkpoints.js'
 import type { HoldoutRun } from '../../../../lib/agent/goals/holdout/held-out-tests.js'
 import { captureBaseline } from '../../../../lib/agent/goals/protected-files.js'
 import { CANARY_FOLDER } from '../../../../lib/agent/goals/reports/canaries.js'
@@ -14,6 +16,8 @@ import {
 } from '../../../../lib/agent/goals/sealed/sealed-check.js'
 import type { SealedVerdict } from '../../../../lib/agent/goals/sealed/sealing.js'
 import { IsolatedFolders } from '../../../../lib/agent/isolation/isolated-folders.js'
+import { readTree } from '../../../../lib/agent/workspace/read-tree.js'
+import { TrackedFolder } from '../../../../lib/agent/workspace/tracked-folder.js'
 import { writeFiles, type Files } from '../../../helpers/files.js'
 import { World } from '../../../helpers/world.js'
 
@@ -86,6 +90,7 @@ export function atStart(textOf: (path: string) => string | null | undefined): Fi
       writeFiles(folder, Object.fromEntries(texts(paths)))
       return texts(paths).map(([path]) => path)
     },
+    rewind: async () => null,
   }
 }
 
@@ -101,6 +106,9 @@ export class SealedFlow extends World {
   holdout: HoldoutRun | null = null
   above: SealedChecksOptions['above'] = () => Promise.resolve(null)
   atStart: FilesAtStart = atStart(() => undefined)
+  maxBytes = 1e9
+  /** Stores the files at the start, as a run does that has checkpoints. */
+  isStored = false
   play: Play = () => 0
   /** Called when processes are to be ended. */
   onKill: () => void = () => undefined
@@ -126,7 +134,8 @@ export class SealedFlow extends World {
   /** The first check of the run. */
   async first(): Promise<SealedVerdict> {
     this.#baseline = await captureBaseline(this.goal, this.cwd)
-    const result = await this.#checks().first(this.goal, this.#context(true))
+    if (this.isStored) this.atStart = await this.#stored()
+    const result = await this.#checks().first(this.goal, this.#context(true), this.isStored)
     this.#tests = result.verdict.tests
     this.#seal = result.found
     this.#baseline = { files: { ...this.#baseline.files, ...result.found?.files } }
@@ -137,7 +146,19 @@ export class SealedFlow extends World {
 
   /** A later one. */
   async later(): Promise<SealedVerdict> {
-    return await this.#checks().later(this.goal, this.#context(false), this.#seal!, this.atStart)
+    const given = [this.#context(false), this.#seal!, this.atStart] as const
+    const result = await this.#checks().later(this.goal, ...given)
+    if (result.found === null) return result
+    this.#seal = joinSeals(this.#seal, result.found)
+    this.#baseline = { files: { ...this.#baseline.files, ...result.found.files } }
+    return result
+  }
+
+  async #stored(): Promise<FilesAtStart> {
+    const { objects } = new MemoryStore()
+    const tracked = new TrackedFolder()
+    const { checkpoint_id: id } = await tracked.capture(this.cwd, objects, { previous: null })
+    return new StartFiles(objects, () => readTree(objects, id), () => tracked.manifest(this.cwd))
   }
 
   /** What belongs to the check so far. */
@@ -165,13 +186,15 @@ export class SealedFlow extends World {
   }
 
   #folders(): CopyFolders {
-    const folders = new IsolatedFolders({ folder: this.copies, maxBytes: 1e9, closed: [] })
+    const { copies: folder, maxBytes } = this
+    const folders = new IsolatedFolders({ folder, maxBytes, closed: [] })
     const remove = async (runId: string, word: string): Promise<void> => {
       this.log.push(word)
       this.onRemove()
       await folders.remove(runId)
     }
     return {
+      assertFits: (cwd, mounts) => folders.assertFits(cwd, mounts),
       create: async (runId, cwd, options) => {
         this.log.push('copy')
         this.asked.push(options)
