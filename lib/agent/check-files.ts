@@ -95,6 +95,8 @@ export interface SealStart {
 export interface PendingSeal {
   /** Why the suite could not be run in place either, as a phrase; null if it could. */
   readonly lacks: string | null
+  /** The state of each file that checkpoints leave out, by path. */
+  readonly leftOut: { readonly [path: string]: string }
 }
 
 /** The files of a run as they were at its start, as far as they were stored. */
@@ -115,6 +117,8 @@ export interface Rewind {
   readonly without: readonly string[]
   /** Files of the start whose content is not stored. */
   readonly lost: readonly string[]
+  /** What the folder has that checkpoints leave out; null if there is too much to name it all. */
+  readonly leftOut: readonly string[] | null
   /** Completes such a copy; resolves with the paths of what it created. */
   complete(copy: string): Promise<readonly string[]>
 }

@@ -31,7 +31,7 @@ import { checkpointDraft } from './checkpoint-chain.js'
 import type { CheckpointSettings } from './settings.js'
 import type { Tree, TreeEntry } from '../tree.js'
 import { applySteps, planRestore } from '../workspace/apply.js'
-import { outsideTree } from '../workspace/left-out.js'
+import { outsideTree, pathsLeftOut } from '../workspace/left-out.js'
 
 /** What changed since the start of the run, or since its last gate; null when that is not known. */
 export type Compare = (since: 'start' | 'gate') => Promise<CountedChanges | null>
@@ -325,6 +325,7 @@ export class StartFiles implements FilesAtStart {
     const changed = all.flatMap(({ path, before }) => (before === null ? [] : [path]))
     return {
       without: [...added, ...changed],
+      leftOut: pathsLeftOut(now.leftOut),
       lost: steps.flatMap(({ path, after }) => (after.stored === false ? [path] : [])),
       complete: async (copy) =>
         (await applySteps(copy, steps, this.#contentOf, { folders })).done,

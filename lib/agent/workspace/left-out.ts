@@ -158,6 +158,13 @@ export function isOfTree({ reason }: LeftOut): boolean {
   return reason !== 'passed_over' && reason !== 'hard_link'
 }
 
+/** What trees leave out for such reasons; null if it is too much to be named. */
+export function pathsLeftOut(leftOut: readonly LeftOut[]): readonly string[] | null {
+  const found = leftOut.filter((it) => isOfTree(it) && it.reason !== 'budget')
+  const isCut = found.some(({ count, paths }) => count > paths.length)
+  return isCut ? null : found.flatMap(({ paths }) => paths)
+}
+
 /**
  * Tells of which paths a tree says nothing, although they may exist: they, or a folder that they
  * lie in, were passed over or left out. When more was left out than is named, that may be any path

@@ -1,8 +1,8 @@
 /** Which files of a folder are there, may be run, and when they were changed. @module */
 import { lstat } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { SealStart } from '../../check-files.js'
 import { unreadable } from '../../exhaustion.js'
+import { hashFiles } from '../protected-files.js'
 
 /** Those of `paths` that somebody may run. */
 export async function executablesIn(
@@ -22,7 +22,7 @@ export async function timesOf(
   folder: string,
   paths: readonly string[],
   atMost?: number,
-): Promise<Pick<SealStart, 'times'>> {
+): Promise<{ times?: Record<string, number> }> {
   const times: Record<string, number> = {}
   for (const path of paths) {
     const stats = await lstat(join(folder, path)).catch(unreadable)
@@ -30,6 +30,19 @@ export async function timesOf(
     if (time !== undefined) times[path] = Math.min(time, atMost ?? time)
   }
   return paths.length === 0 ? {} : { times }
+}
+
+/** Larger files are told by inode, size and change time. */
+const MAX_HASHED_BYTES = 1024 * 1024
+
+/** Shows whether a file is as before; null for a folder, and undefined for nothing. */
+export async function stateOf(folder: string, path: string): Promise<string | null | undefined> {
+  const stats = await lstat(join(folder, path)).catch(unreadable)
+  if (stats === null) return undefined
+  if (stats.isDirectory()) return null
+  const { ino, size, ctimeMs } = stats
+  const hashes = size > MAX_HASHED_BYTES ? {} : await hashFiles(folder, [path])
+  return hashes[path] ?? `${ino} ${size} ${ctimeMs}`
 }
 
 /** Those of `paths` that are in the folder. */

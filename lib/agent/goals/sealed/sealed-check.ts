@@ -33,6 +33,8 @@ import type {
 import {
   captureDependencies, compareDependencies, type DependencyComparison,
 } from '../../workspace/dependencies.js'
+import type { LeftOut } from '../../tree.js'
+import { pathsLeftOut } from '../../workspace/left-out.js'
 import { isInside } from '../../workspace/paths.js'
 import { fileSystemTime, makeUnread, touchedFiles } from '../../workspace/touched-files.js'
 import { checkGoal, patienceOf } from '../check.js'
@@ -53,8 +55,8 @@ import { listFiles } from './list-files.js'
 import { belonging, both, MAX_PATHS, observe, startOf, type Observed } from './observe.js'
 import { TextReader } from './read-texts.js'
 import { SealedCopy } from './sealed-copy.js'
-import { existingIn, missingIn, timesOf } from './file-states.js'
-import { changesAround, scriptOf, surroundingsOf } from './surroundings.js'
+import { existingIn, missingIn, stateOf, timesOf } from './file-states.js'
+import { changesAround, dataIn, scriptOf, surroundingsOf } from './surroundings.js'
 import type { RunChecks, SealedVerdict } from './sealing.js'
 import { restorableData, restoreFiles } from './to-restore.js'
 import {
@@ -122,26 +124,41 @@ export class SealedChecks implements RunChecks {
   /**
    * The first check of a run, before anything was changed: in a copy, unless that can wait.
    *
-   * @param isStored see {@link RunChecks}
+   * @param stored see {@link RunChecks}
    * @throws as {@link checkGoal} does; {@link GoalCheckError} when sealed checks are required and
    * cannot be made.
    */
   async first(
     goal: GoalSpec,
     context: GoalCheckContext,
-    isStored: boolean,
+    stored: { readonly left_out: readonly LeftOut[] } | null,
   ): Promise<SealedVerdict> {
-    const isPatient = isStored && this.#options.mode === 'prefer'
+    const waits = stored !== null && this.#options.mode === 'prefer'
+    const leftOut = waits ? await this.#statesLeftOut(context.cwd, stored.left_out) : null
     // What git told at the start, a copy of it would not tell later.
-    if (!isPatient || asksForFiles(await scriptOf(goal, context.cwd)))
+    if (leftOut === null || asksForFiles(await scriptOf(goal, context.cwd)))
       return await this.#firstInCopy(goal, context, null)
     const since = Date.now() - CLOCK_MS
     const verdict = await checkGoal(goal, context)
     if (verdict.achieved) return await this.#firstInCopy(goal, context, verdict)
     const start = await orUnavailable(context, () => this.#startInPlace(goal, context, since))
     if (start instanceof Unavailable) return this.#unsealed(verdict, start.cause)
-    const pending = { lacks: couldNotRun(verdict, goal, context.cwd) }
+    const pending = { lacks: couldNotRun(verdict, goal, context.cwd), leftOut }
     return result(verdict, { files: {}, reasons: {}, start: { ...start, pending } })
+  }
+
+  /** The states of files that are not stored; null for folders, and for too many. */
+  async #statesLeftOut(
+    cwd: string,
+    leftOut: readonly LeftOut[],
+  ): Promise<PendingSeal['leftOut'] | null> {
+    const states: Record<string, string> = {}
+    for (const path of pathsLeftOut(leftOut) ?? ['.']) {
+      const state = await stateOf(cwd, path)
+      if (state === null) return null
+      if (state !== undefined) states[path] = state
+    }
+    return states
   }
 
   /** What only the start shows. */
@@ -157,7 +174,11 @@ export class SealedChecks implements RunChecks {
     const files = (await listFiles(cwd, signal)).map(({ path }) => path)
     const dependencies = await this.#captureDependencies(cwd, signal)
     const around = await surroundingsOf(goal, cwd, Object.keys(baseline.files), files)
-    return { since, kept: [], dependencies, observed: false, unavailable: null, ...around }
+    const { times } = await timesOf(cwd, await dataIn(await scriptOf(goal, cwd), cwd))
+    return {
+      since, kept: [], dependencies, observed: false, unavailable: null, ...around,
+      ...(times !== undefined && { times }),
+    }
   }
 
   async #firstInCopy(
@@ -294,7 +315,12 @@ export class SealedChecks implements RunChecks {
     const own = Object.entries(seal.files).filter(([path]) => !data.has(path))
     const onlyThese = { ...goal, protected: [], sealed: [], runner: [] }
     const files = { files: Object.fromEntries(own) }
-    const changes = await compareFiles(onlyThese, context.cwd, files, context.via)
+    const changes = [
+      ...(await compareFiles(onlyThese, context.cwd, files, context.via)),
+      ...(await changedOf(context.cwd, pending.leftOut, [
+        ...Object.keys(seal.files), ...(start.unclaimed ?? []),
+      ])).map((path) => `${path} was modified`),
+    ]
     if (changes.length > 0)
       return result(failed(inPlace, `tests changed: ${listChanges(changes)}`, ''), seal)
     const now = { ...passed, context: { ...context, baseline } }
@@ -315,22 +341,33 @@ export class SealedChecks implements RunChecks {
     })
     const rewind = await atStart.rewind()
     if (rewind === null) return without('the files of the start are not known')
-    if (rewind.lost.length > 0) return without(`${rewind.lost[0]!} was not stored at the start`)
+    const { leftOut: left } = rewind
+    const gone = Object.keys(pending.leftOut).filter((path) => left?.includes(path) === false)
+    const [lost] = [...rewind.lost, ...gone]
+    if (lost !== undefined) return without(`${lost} was changed, and was not stored at the start`)
+    if (left === null) throw new Error('too much in the folder is left out of checkpoints')
+    const added = left.filter((path) => !Object.hasOwn(pending.leftOut, path))
     const work = async (copy: SealedCopy): Promise<Observed> => {
       await makeUnread(copy.root, await rewind.complete(copy.root))
+      await copy.setTimes(start.times ?? {})
       const isNew = async (path: string): Promise<boolean> => {
         const hash = await atStart.hashOf(path)
         return hash === undefined ? (await missingIn(cwd, [path])).length > 0 : hash === null
       }
       return await observe(goal, { ...context, baselineTests: null }, copy, isNew)
     }
-    const left = [...caches, ...rewind.without]
-    const seen = await this.#inCopies(context, work, left, (it) => lacking(it, goal) !== null)
+    const absent = [...caches, ...rewind.without, ...added]
+    const seen = await this.#inCopies(context, work, absent, (it) => lacking(it, goal) !== null)
     const { files, reasons, unclaimed } = seen
     const { achieved, tests } = seen.verdict
+    if (achieved) {
+      const [changed] = await changedOf(cwd, pending.leftOut, seen.touched.read)
+      if (changed !== undefined) throw new Error(`with ${changed} as it is now, the start passes`)
+      return without('the check failed at the start, but passes in a copy of it')
+    }
     const cause = lacking(seen, goal)
     // As in place: without tests, two failures are the same only where both lack something.
-    const isAlike = !achieved && (tests !== null || pending.lacks !== null)
+    const isAlike = tests !== null || pending.lacks !== null
     if (cause !== null && !(isAlike && isDeepStrictEqual(tests, baselineTests)))
       return without(cause)
     const all = [...Object.keys(baseline.files), ...Object.keys(files)]
@@ -338,8 +375,9 @@ export class SealedChecks implements RunChecks {
     if (asked !== null && start.git === undefined)
       return without('the check asks git, and the index of git at the start is not known')
     // What the run gave a newer time was older at the start.
-    const times = await timesOf(cwd, unclaimed.slice(0, MAX_PATHS), start.since)
-    return { files, reasons, start: { ...start, ...startOf(seen), ...times } }
+    const { times = {} } = await timesOf(cwd, unclaimed.slice(0, MAX_PATHS), start.since)
+    for (const path of Object.keys(times)) times[path] = start.times?.[path] ?? times[path]!
+    return { files, reasons, start: { ...start, ...startOf(seen), times } }
   }
 
   async #captureDependencies(cwd: string, signal: AbortSignal): Promise<Dependencies> {
@@ -438,7 +476,8 @@ export class SealedChecks implements RunChecks {
     )
     if (goal.reporter === null || !mine.some(isNew)) return null
     await copy.putBack(mine)
-    const verdict = await copy.check({ ...goal, allow_test_changes: true }, null)
+    const { max_duration_ms: _, ...unlimited } = goal
+    const verdict = await copy.check({ ...unlimited, allow_test_changes: true }, null)
     const [failing, all] = failingOf(verdict, baselineTests ?? before.tests, isNew)
     if (failing === 0) return null
     return failed(verdict, `${failing} of ${all} new tests fail`, '')
@@ -553,6 +592,20 @@ export class SealedChecks implements RunChecks {
       await removing.catch(() => undefined)
     }
   }
+}
+
+/** Those of `paths` that checkpoints leave out and that are not as they were at the start. */
+async function changedOf(
+  cwd: string,
+  leftOut: PendingSeal['leftOut'],
+  paths: readonly string[],
+): Promise<readonly string[]> {
+  const changed: string[] = []
+  for (const path of paths) {
+    const state = leftOut[path]
+    if (state !== undefined && (await stateOf(cwd, path)) !== state) changed.push(path)
+  }
+  return changed
 }
 
 /** A check that passed in place. */

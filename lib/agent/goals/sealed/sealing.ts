@@ -1,6 +1,7 @@
 import type { FilesAtStart, StoredSeal } from '../../check-files.js'
 import type { PrivatePayloads } from '../../events.js'
 import type { Executor, IsolatedCopy } from '../../executor.js'
+import type { LeftOut } from '../../tree.js'
 import type { GoalCheckContext, GoalSpec, GoalVerdict } from '../../goal.js'
 import type { HoldoutRun } from '../holdout/held-out-tests.js'
 
@@ -15,8 +16,16 @@ export interface SealedVerdict {
 
 /** The sealed checks of one run; see `sealed-check.ts`. */
 export interface RunChecks {
-  /** The first check of a run. @param isStored are the files as they are now stored? */
-  first(goal: GoalSpec, context: GoalCheckContext, isStored: boolean): Promise<SealedVerdict>
+  /**
+   * The first check of a run.
+   *
+   * @param stored the checkpoint with the files as they are now; null if there is none
+   */
+  first(
+    goal: GoalSpec,
+    context: GoalCheckContext,
+    stored: { readonly left_out: readonly LeftOut[] } | null,
+  ): Promise<SealedVerdict>
   /** A later check. */
   later(
     goal: GoalSpec,

@@ -32,7 +32,8 @@ export async function checkBaseline(context: StepContext): Promise<void> {
     return await appendBaseline(context, [], await check(context))
   // What the check writes in the folder must not be in the first checkpoint.
   await withCheckpoint(context, 'start', async (drafts) => {
-    const checked = await check(context, drafts.length > 0)
+    const [draft] = drafts
+    const checked = await check(context, draft?.kind === 'checkpoint' ? draft.payload : null)
     // A run that is achieved at once has no checkpoint.
     await appendBaseline(context, checked.verdict.achieved ? [] : drafts, checked)
   })
@@ -105,8 +106,11 @@ async function verdictOf(context: StepContext, iteration: number): Promise<Check
     : cachedRecord(iteration, lastCheck)
 }
 
-/** @param isStored of the first check: are the files of the folder stored? */
-async function check(context: StepContext, isStored: boolean = false): Promise<Checked> {
+/** The payload of a checkpoint. */
+type Stored = EventPayloads['checkpoint']
+
+/** @param stored the checkpoint before the first check */
+async function check(context: StepContext, stored: Stored | null = null): Promise<Checked> {
   const { log, executor, folder, signal, trace } = context
   const { frozen, head } = log.state
   // Commands of this process must not run beside those of another that has taken the store over.
@@ -118,7 +122,7 @@ async function check(context: StepContext, isStored: boolean = false): Promise<C
     const checked =
       frozen.goal.judge !== undefined
         ? unsealed(await judgeGoal(context))
-        : await folder.guard(() => checkByCommand(context, isStored))
+        : await folder.guard(() => checkByCommand(context, stored))
     trace.endCheck(span, frozen.goal.name, checked.verdict)
     return checked
   } catch (error) {
@@ -134,7 +138,7 @@ async function check(context: StepContext, isStored: boolean = false): Promise<C
 }
 
 /** Checks in place, and before the goal counts as met in a sealed copy, too. */
-async function checkByCommand(context: StepContext, isStored: boolean): Promise<Checked> {
+async function checkByCommand(context: StepContext, stored: Stored | null): Promise<Checked> {
   const { checkpoints, executor, folder, isolated, log, sealing, signal, untilPossible } = context
   const { baseline, baselineTests, frozen, lastCheck, seal } = log.state
   const given = {
@@ -154,7 +158,7 @@ async function checkByCommand(context: StepContext, isStored: boolean): Promise<
   if (seal === null) {
     // A run of an earlier version has changed files that no check was seen to read.
     return lastCheck === null
-      ? await sealed.first(frozen.goal, given, isStored)
+      ? await sealed.first(frozen.goal, given, stored)
       : unsealed(await checkGoal(frozen.goal, given))
   }
   const atStart = checkpoints?.filesAtStart(log, signal) ?? NOTHING_KNOWN

@@ -798,7 +798,7 @@ test('what fails in place where the copy could run it is not asked again', async
   assert.deepEqual([verdict.achieved, unavailable], [false, null])
 })
 
-test('time is measured in place, also at the first check', async (t) => {
+test('time is measured in place and in the copy, also at the first check', async (t) => {
   const world = new SealedFlow(t)
   world.goal = { ...GOAL, max_duration_ms: 500 }
   const seen: (number | null)[] = []
@@ -807,12 +807,21 @@ test('time is measured in place, also at the first check', async (t) => {
     return 0
   }
   const { verdict, unavailable } = await world.first()
-  assert.deepEqual([verdict.achieved, unavailable, seen], [true, null, [1, null]])
+  assert.deepEqual([verdict.achieved, unavailable, seen], [true, null, [1, 1, null]])
   assert.match(verdict.reason, /^took 1 ms/)
-  world.play = ({ copy }) => ({ exitCode: 0, ms: copy === null ? 2 : 900 })
-  const later = await world.later()
-  assert.deepEqual([later.verdict.achieved, later.verdict.assurance.sealed], [true, true])
-  assert.match(later.verdict.reason, /^took 2 ms/)
+  // The first run in the copy warms up, and the best of three others counts.
+  for (const [times, reason] of [
+    [[900, 900, 900, 400], /^took 2 ms/],
+    [[100, 900, 800, 900], /^sealed check: took 800 ms, which is more than 500 ms/],
+  ] as const) {
+    let runs = 0
+    world.play = ({ copy }) => ({ exitCode: 0, ms: copy === null ? 2 : times[runs++]! })
+    const later = await world.later()
+    const isFast = reason.test('took 2 ms')
+    assert.deepEqual([later.verdict.achieved, later.verdict.assurance.sealed], [isFast, true])
+    assert.match(later.verdict.reason, reason)
+    assert.equal(runs, 4)
+  }
 })
 
 test('a copy that cannot be made costs the first check its seal, and fails a later one', async (t) => {

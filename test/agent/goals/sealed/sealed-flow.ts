@@ -17,7 +17,8 @@ import {
 import type { SealedVerdict } from '../../../../lib/agent/goals/sealed/sealing.js'
 import { IsolatedFolders } from '../../../../lib/agent/isolation/isolated-folders.js'
 import { readTree } from '../../../../lib/agent/workspace/read-tree.js'
-import { TrackedFolder } from '../../../../lib/agent/workspace/tracked-folder.js'
+import type { Tree } from '../../../../lib/agent/tree.js'
+import { TrackedFolder, type Captured } from '../../../../lib/agent/workspace/tracked-folder.js'
 import { writeFiles, type Files } from '../../../helpers/files.js'
 import { World } from '../../../helpers/world.js'
 
@@ -134,8 +135,8 @@ export class SealedFlow extends World {
   /** The first check of the run. */
   async first(): Promise<SealedVerdict> {
     this.#baseline = await captureBaseline(this.goal, this.cwd)
-    if (this.isStored) this.atStart = await this.#stored()
-    const result = await this.#checks().first(this.goal, this.#context(true), this.isStored)
+    const stored = this.isStored ? await this.#store() : null
+    const result = await this.#checks().first(this.goal, this.#context(true), stored)
     this.#tests = result.verdict.tests
     this.#seal = result.found
     this.#baseline = { files: { ...this.#baseline.files, ...result.found?.files } }
@@ -154,11 +155,13 @@ export class SealedFlow extends World {
     return result
   }
 
-  async #stored(): Promise<FilesAtStart> {
+  async #store(): Promise<Captured> {
     const { objects } = new MemoryStore()
     const tracked = new TrackedFolder()
-    const { checkpoint_id: id } = await tracked.capture(this.cwd, objects, { previous: null })
-    return new StartFiles(objects, () => readTree(objects, id), () => tracked.manifest(this.cwd))
+    const captured = await tracked.capture(this.cwd, objects, { previous: null })
+    const read = (): Promise<Tree> => readTree(objects, captured.checkpoint_id)
+    this.atStart = new StartFiles(objects, read, () => tracked.manifest(this.cwd))
+    return captured
   }
 
   /** What belongs to the check so far. */

@@ -27,7 +27,7 @@ async function started(t: TestContext, files: Files = FILES): Promise<SealedFlow
   world.play = () => 1
   const { verdict, unavailable, found } = await world.first()
   assert.deepEqual([verdict.achieved, verdict.assurance.sealed, unavailable], [false, false, null])
-  assert.deepEqual(found!.start!.pending, { lacks: null })
+  assert.equal(found!.start!.pending!.lacks, null)
   return world
 }
 
@@ -150,6 +150,46 @@ test('what the check of the start writes is not in later copies', async (t) => {
   assert.deepEqual(seen, [false, false])
 })
 
+/** Reads the settings that checkpoints leave out, if there are any. */
+const readsEnv: Play = (given) => {
+  const isDone = compares(given)
+  return existsSync(join(given.cwd, '.env')) && /skip/.test(read(given, '.env')) ? 0 : isDone
+}
+
+for (const [what, before, after, expected] of [
+  ['made', null, 'skip', 'sealed check: exit code 1'],
+  ['changed', 'a=1', 'skip', 'sealed check: no sealed check could be made: ' +
+    'with .env as it is now, the start passes'],
+  ['changed in other ways', 'a=1', 'a=2', 'sealed check: tests changed: .env was modified'],
+  ['kept', 'a=1', 'a=1', 'sealed check: exit code 1'],
+] as const) {
+  test(`settings that checkpoints leave out, ${what} by the run, are no way around`, async (t) => {
+    const script = 'test -e .env && . ./.env\nnode test/a.test.js\n'
+    const files = { ...COMPARES, 'check.sh': script, ...(before && { '.env': before }) }
+    const world = await started(t, files)
+    world.write({ '.env': after })
+    // Code makes the check pass in place only.
+    world.play = (given) => (readsEnv(given), given.copy === null ? 0 : readsEnv(given))
+    assert.equal((await world.later()).verdict.reason, expected)
+  })
+}
+
+test('left-out settings that the run removed keep its checks from being sealed', async (t) => {
+  const world = await started(t, { ...FILES, '.env': 'a=1' })
+  rmSync(join(world.cwd, '.env'))
+  world.play = () => 0
+  const { verdict, unavailable } = await world.later()
+  assert.deepEqual([verdict.achieved, verdict.assurance.sealed], [true, false])
+  assert.equal(unavailable, '.env was changed, and was not stored at the start')
+})
+
+test('folders that checkpoints leave out are copied at the start', async (t) => {
+  const world = new SealedFlow(t, { ...FILES, '.aws/config': 'a' })
+  world.isStored = true
+  world.play = () => 1
+  assert.equal((await world.first()).found!.start!.pending, undefined)
+})
+
 test('a suite that no copy can run is not held against the run', async (t) => {
   const world = await started(t)
   world.play = ({ copy }) => (copy === null ? 0 : 127)
@@ -166,9 +206,8 @@ test('a program that was missing in place as well is what the run had to add', a
   const world = new SealedFlow(t)
   world.isStored = true
   world.play = () => 127
-  assert.deepEqual((await world.first()).found!.start!.pending, {
-    lacks: 'a program of the check was not found',
-  })
+  const { lacks } = (await world.first()).found!.start!.pending!
+  assert.equal(lacks, 'a program of the check was not found')
   world.write({ 'src/code.js': 'done' })
   world.play = (given) => (read(given, 'src/code.js') === 'done' ? 0 : 127)
   const { verdict } = await world.later()
@@ -196,10 +235,11 @@ test('a copy that cannot be made is held against the run, unless it was so at th
 test('files of the start that are not stored make sealed checks impossible', async (t) => {
   for (const [lost, expected] of [
     [[], 'the files of the start are not known'],
-    [['data.bin'], 'data.bin was not stored at the start'],
+    [['data.bin'], 'data.bin was changed, and was not stored at the start'],
   ] as const) {
     const world = await started(t)
-    const rewind = lost.length === 0 ? null : { without: [], lost, complete: async () => [] }
+    const left = { without: [], lost, leftOut: [], complete: async () => [] }
+    const rewind = lost.length === 0 ? null : left
     world.atStart.rewind = async () => rewind
     world.play = () => 0
     const { verdict, unavailable } = await world.later()
