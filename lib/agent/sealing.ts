@@ -5,7 +5,7 @@
  */
 import type { SealedMode } from './events.js'
 import type { Executor } from './executor.js'
-import type { CopyFolders } from './goals/sealed/sealed-check.js'
+import type { CopyFolders } from './goals/sealed/check-copies.js'
 import { sealedModeOf } from './goals/sealed/sealed-mode.js'
 import { packagesAbove } from './isolation/above.js'
 import type { SealingFor } from './goals/sealed/sealing.js'

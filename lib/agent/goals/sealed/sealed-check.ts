@@ -25,8 +25,7 @@ import {
 } from '../../check-files.js'
 import { GoalCheckError } from '../../errors.js'
 import type { SealedMode } from '../../events.js'
-import type { Executor, IsolatedCopy } from '../../executor.js'
-import { mayPass, onOwnFiles } from '../../exhaustion.js'
+import { mayPass } from '../../exhaustion.js'
 import type {
   GoalBaseline, GoalCheckContext, GoalSpec, GoalVerdict, KeptTests,
 } from '../../goal.js'
@@ -35,7 +34,6 @@ import {
 } from '../../workspace/dependencies.js'
 import type { LeftOut } from '../../tree.js'
 import { pathsLeftOut } from '../../workspace/left-out.js'
-import { isInside } from '../../workspace/paths.js'
 import { fileSystemTime, makeUnread, touchedFiles } from '../../workspace/touched-files.js'
 import { checkGoal, patienceOf } from '../check.js'
 import { commandGoal } from '../command-goal.js'
@@ -46,6 +44,7 @@ import { listChanges } from '../compare-tests.js'
 import { areHashed } from '../../test-outcomes.js'
 import { fileOf, isFile } from '../reports/test-names.js'
 import { asksForFiles, changedAnswers } from './asked-of-git.js'
+import { CheckCopies, type CheckCopiesOptions } from './check-copies.js'
 import { couldNotRun } from './could-run.js'
 import { gitState } from './git-index.js'
 import { deedsAgainst } from './deeds.js'
@@ -54,7 +53,7 @@ import { filesToLeaveOut, type LeftOutReason } from './new-files.js'
 import { listFiles } from './list-files.js'
 import { belonging, both, MAX_PATHS, observe, startOf, type Observed } from './observe.js'
 import { TextReader } from './read-texts.js'
-import { SealedCopy } from './sealed-copy.js'
+import type { SealedCopy } from './sealed-copy.js'
 import { existingIn, missingIn, stateOf, timesOf } from './file-states.js'
 import { changesAround, dataIn, scriptOf, surroundingsOf } from './surroundings.js'
 import type { RunChecks, SealedVerdict } from './sealing.js'
@@ -63,48 +62,15 @@ import {
   DEPENDENCY_RULE, failed, HELD_OUT, leftOutNote, required, restoredNote,
 } from './words.js'
 
-/** Where copies are made. */
-export interface CopyFolders {
-  /** Throws if no copy of this folder can be made. */
-  assertFits(cwd: string, mounts: boolean): Promise<void>
-  create(runId: string, cwd: string, options: CopyOptions): Promise<IsolatedCopy>
-  /** Resolves before all of its files are gone: a verdict does not wait for that. */
-  removeSoon(runId: string): Promise<void>
-  /** Resolves when they are gone. */
-  remove(runId: string): Promise<void>
-}
-
-interface CopyOptions {
-  /** May large folders of packages be mounted read-only? */
-  readonly mounts: boolean
-  /** Are they copied all the same? */
-  readonly whole: boolean
-  /** What is mounted into the original. */
-  readonly mounted: IsolatedCopy['readOnly']
-  /** Relative paths that the copy does not have. */
-  readonly without: readonly string[]
-  /** For a sealed check: nothing in it was read yet, and git finds neither hooks nor settings. */
-  readonly sealed: true
-  readonly unread: true
-  readonly signal: AbortSignal
-}
-
 /** What sealed checks of one run need. */
-export interface SealedChecksOptions {
+export interface SealedChecksOptions extends CheckCopiesOptions {
   readonly mode: Exclude<SealedMode, 'off'>
-  /** Where the copies are made, each by the id of its run. */
-  readonly folders: () => Promise<CopyFolders>
-  /** Runs the commands; the strongest one at hand. */
-  readonly executor: () => Promise<Executor>
-  readonly runId: string
   /** May the goal be met with other dependencies than at the start? */
   readonly allowsDependencyChanges: boolean
   /** Folders that commands do not see. */
   readonly closed: readonly string[]
   /** Real path of the packages that are found above a folder; null for none. */
   readonly above: (cwd: string) => Promise<string | null>
-  /** Of a run that works in a copy: what is mounted into that. */
-  readonly mounted: IsolatedCopy['readOnly']
   /** Null: there are no held-out tests. */
   readonly holdout: HoldoutRun | null
 }
@@ -112,13 +78,11 @@ export interface SealedChecksOptions {
 /** The sealed checks of one run; see the comment of this file. */
 export class SealedChecks implements RunChecks {
   readonly #options: SealedChecksOptions
-  /** Did the last copy have mounted packages? */
-  #isMounted = false
-  /** Do copies get all packages, because the check did not pass where they were mounted? */
-  #isWhole = false
+  readonly #copies: CheckCopies
 
   constructor(options: SealedChecksOptions) {
     this.#options = options
+    this.#copies = new CheckCopies(options)
   }
 
   /**
@@ -168,9 +132,7 @@ export class SealedChecks implements RunChecks {
     since: number,
   ): Promise<SealStart> {
     // Whether a copy can be made must not depend on the run.
-    const executor = await this.#options.executor()
-    const folders = await this.#options.folders()
-    await folders.assertFits(cwd, (await executor.mountsFolders?.()) ?? false)
+    await this.#copies.assertPossible(cwd)
     const files = (await listFiles(cwd, signal)).map(({ path }) => path)
     const dependencies = await this.#captureDependencies(cwd, signal)
     const around = await surroundingsOf(goal, cwd, Object.keys(baseline.files), files)
@@ -192,7 +154,7 @@ export class SealedChecks implements RunChecks {
     const work = (copy: SealedCopy): Promise<Observed> => observe(goal, context, copy, isNew)
     const seen = await orUnavailable(context, () =>
       both(
-        this.#inCopies(context, work, [], (found) => lacking(found, goal) !== null),
+        this.#copies.withPackages(context, work, [], (found) => lacking(found, goal) !== null),
         this.#captureDependencies(cwd, signal),
       ),
     )
@@ -297,7 +259,8 @@ export class SealedChecks implements RunChecks {
     const { goal, context, atStart, caches, inPlace } = passed
     const work = (copy: SealedCopy): Promise<SealedVerdict> =>
       this.#confirm(goal, context, copy, seal, start, atStart, inPlace)
-    return await this.#inCopies(context, work, caches, (found) => !found.verdict.achieved)
+    const hasFailed = ({ verdict }: SealedVerdict): boolean => !verdict.achieved
+    return await this.#copies.withPackages(context, work, caches, hasFailed)
   }
 
   /** A check in a copy of the start, and then the sealed check of what passed in place. */
@@ -357,7 +320,8 @@ export class SealedChecks implements RunChecks {
       return await observe(goal, { ...context, baselineTests: null }, copy, isNew)
     }
     const absent = [...caches, ...rewind.without, ...added]
-    const seen = await this.#inCopies(context, work, absent, (it) => lacking(it, goal) !== null)
+    const hasFailed = (it: Observed): boolean => lacking(it, goal) !== null
+    const seen = await this.#copies.withPackages(context, work, absent, hasFailed)
     const { files, reasons, unclaimed } = seen
     const { achieved, tests } = seen.verdict
     if (achieved) {
@@ -518,79 +482,11 @@ export class SealedChecks implements RunChecks {
     const isOver = holdout.evaluations() >= MAX_EVALUATIONS
     const { caches } = await this.#compareDependencies(context, start)
     // A copy of its own: nothing that code under test did in the one before counts.
-    const problem = isOver ? NONE_LEFT : await this.#inCopy(context, work, caches, true)
+    const problem = isOver ? NONE_LEFT : await this.#copies.once(context, work, caches, true)
     const assurance = { ...verdict.assurance, sealed: true, holdout: problem === null }
     if (problem === null) return { ...passed, verdict: { ...verdict, assurance } }
     const failing = { achieved: false, reason: problem, assurance, output: HELD_OUT }
     return { ...passed, verdict: { ...verdict, ...failing } }
-  }
-
-  /**
-   * Works in a copy, and if that fails where packages are mounted read-only, once more in a copy of
-   * the packages as well: a check may write to them. Where there is no room for that, the failure
-   * stands.
-   */
-  async #inCopies<T>(
-    context: GoalCheckContext,
-    work: (copy: SealedCopy) => Promise<T>,
-    caches: readonly string[],
-    hasFailed: (result: T) => boolean,
-  ): Promise<T> {
-    const result = await this.#inCopy(context, work, caches)
-    if (!this.#isMounted || !hasFailed(result)) return result
-    this.#isWhole = true
-    try {
-      return await this.#inCopy(context, work, caches)
-    } catch (error) {
-      context.signal.throwIfAborted()
-      if (mayPass(error)) throw error
-      return result
-    }
-  }
-
-  /**
-   * Makes a copy, and removes it when `work` settles; does that again, in another copy, while the
-   * machine is at fault: what was checked before is not.
-   *
-   * @param caches paths in folders of dependencies that the copy must not have
-   * @param isSecret whether the run must not find its files, not even during removal
-   */
-  async #inCopy<T>(
-    context: GoalCheckContext,
-    work: (copy: SealedCopy) => Promise<T>,
-    caches: readonly string[] = [],
-    isSecret = false,
-  ): Promise<T> {
-    return await patienceOf(context)(() => this.#inCopyOnce(context, work, caches, isSecret))
-  }
-
-  async #inCopyOnce<T>(
-    context: GoalCheckContext,
-    work: (copy: SealedCopy) => Promise<T>,
-    caches: readonly string[],
-    isSecret: boolean,
-  ): Promise<T> {
-    const { folders, mounted, runId } = this.#options
-    const executor = await this.#options.executor()
-    const mounts = (await executor.mountsFolders?.()) ?? false
-    const all = await folders()
-    const made = await all.create(runId, context.cwd, {
-      mounts, whole: this.#isWhole, mounted: mounts ? mounted : [], without: caches,
-      signal: context.signal, unread: true, sealed: true,
-    })
-    this.#isMounted = made.readOnly.some(({ from }) => isInside(from, context.cwd))
-    try {
-      return await onOwnFiles('the copy for a check cannot be used', async () =>
-        await work(new SealedCopy(made, executor, context)),
-      )
-    } finally {
-      await executor.killMarked(context.mark).catch(() => 0)
-      // What cannot be removed now, the next check or a sweep removes.
-      const removing = isSecret
-        ? patienceOf(context)(() => all.remove(runId))
-        : all.removeSoon(runId)
-      await removing.catch(() => undefined)
-    }
   }
 }
 

@@ -11,8 +11,9 @@ import { StartFiles } from '../../../../lib/agent/checkpoints/run-checkpoints.js
 import type { HoldoutRun } from '../../../../lib/agent/goals/holdout/held-out-tests.js'
 import { captureBaseline } from '../../../../lib/agent/goals/protected-files.js'
 import { CANARY_FOLDER } from '../../../../lib/agent/goals/reports/canaries.js'
+import type { CopyFolders } from '../../../../lib/agent/goals/sealed/check-copies.js'
 import {
-  SealedChecks, type CopyFolders, type SealedChecksOptions,
+  SealedChecks, type SealedChecksOptions,
 } from '../../../../lib/agent/goals/sealed/sealed-check.js'
 import type { SealedVerdict } from '../../../../lib/agent/goals/sealed/sealing.js'
 import { IsolatedFolders } from '../../../../lib/agent/isolation/isolated-folders.js'
