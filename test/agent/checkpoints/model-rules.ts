@@ -113,8 +113,9 @@ export function editsBetween(random: Random, before: Model, after: Model): Edit[
   for (const path of gone) {
     const value = before.get(path)!
     const to = paths.find((other) => after.get(other) === value && !before.has(other))
-    const isApart = to !== undefined && !gone.some((it) => to.startsWith(`${it}/`))
-    const isMoved = isApart && !path.startsWith(`${to}/`) && !moved.has(value)
+    // Of two files that move, one must not take the place of the folder of the other.
+    const isApart = (it: string): boolean => !to!.startsWith(`${it}/`) && !it.startsWith(`${to}/`)
+    const isMoved = to !== undefined && gone.every(isApart) && !moved.has(value)
     if (isMoved) moved.set(value, to)
     if (isMoved) edits.push({ do: 'move', path, to })
     else edits.push({ do: 'remove', path })

@@ -32,7 +32,7 @@ async function openTwo(
   const schema = newSchema()
   const cwd = scratch(t)
   const open = async (): Promise<RunEngine> => {
-    const store = new PostgresStore({ pool, schema, maxRunning })
+    const store = new PostgresStore({ pool, schema, maxRunning, leaseMs: 600_000 })
     return (await openFamily(t, models, { store, cwd, maxConcurrentRuns: 1 })).engine
   }
   return { engines: [await open(), await open()], cwd }
@@ -91,7 +91,8 @@ describe('trees of runs in a PostgresStore', { skip: noPostgres }, () => {
     for (const { details } of runs) {
       const events = await follow(engines[1], details.run_id)
       assertInvariants(events)
-      assert.equal(payloads(events, 'run_end')[0]?.status, 'achieved')
+      const [end] = payloads(events, 'run_end')
+      assert.equal(end?.status, 'achieved', JSON.stringify(events))
       assert.equal(payloads(events, 'delegate_ended').length, 3)
     }
     assert.deepEqual(filesIn(cwd), { 'start.txt': 'start\n' })

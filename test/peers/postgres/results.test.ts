@@ -26,7 +26,7 @@ describe('results in a PostgresStore', { skip: noPostgres }, () => {
     })
     const open = async (t: TestContext): Promise<RunEngine> => {
       const engine = await RunEngine.open({
-        store: new PostgresStore({ pool, schema: 'results', pollMs: 50 }),
+        store: new PostgresStore({ pool, schema: 'results', pollMs: 50, leaseMs: 600_000 }),
         roots: [scratch(t)],
         providers: [provider],
         defaultModel: 'test:m',

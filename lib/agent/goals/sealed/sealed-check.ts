@@ -236,7 +236,9 @@ export class SealedChecks implements RunChecks {
         ? await this.#sealed(passed, seal, start)
         : await this.#firstPassed(passed, start, start.pending)
     })
-    return await this.#heldOut(goal, context, start, sealed, { seal, atStart })
+    const known = sealed.found === null ? seal : joinSeals(seal, sealed.found)
+    const changed = { seal: known, atStart }
+    return await this.#heldOut(goal, context, known.start ?? start, sealed, changed)
   }
 
   /** Refuses what passed in place if no copy can be made: the run may be the reason. */
@@ -326,7 +328,8 @@ export class SealedChecks implements RunChecks {
     const { achieved, tests } = seen.verdict
     if (achieved) {
       const [changed] = await changedOf(cwd, pending.leftOut, seen.touched.read)
-      if (changed !== undefined) throw new Error(`with ${changed} as it is now, the start passes`)
+      if (changed !== undefined)
+        throw new Error(`with ${changed} as it is now, the files of the start pass`)
       return without('the check failed at the start, but passes in a copy of it')
     }
     const cause = lacking(seen, goal)

@@ -159,7 +159,7 @@ const readsEnv: Play = (given) => {
 for (const [what, before, after, expected] of [
   ['made', null, 'skip', 'sealed check: exit code 1'],
   ['changed', 'a=1', 'skip', 'sealed check: no sealed check could be made: ' +
-    'with .env as it is now, the start passes'],
+    'with .env as it is now, the files of the start pass'],
   ['changed in other ways', 'a=1', 'a=2', 'sealed check: tests changed: .env was modified'],
   ['kept', 'a=1', 'a=1', 'sealed check: exit code 1'],
 ] as const) {
