@@ -6,7 +6,9 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
+import { follow, type Said } from '../../../helpers/engine.js'
 import type { Files } from '../../../helpers/files.js'
+import { World } from '../../../helpers/world.js'
 import { FILES, SealedFlow, TESTS, type Given, type Play } from './sealed-flow.js'
 
 /** A check that compares what code prints with a file that only the check reads. */
@@ -288,4 +290,24 @@ test('tests that a runner reported in place are those of later checks', async (t
   }
   const { verdict } = await world.later()
   assert.match(verdict.reason, /^tests changed: .*b/)
+})
+
+test('a run stores its start before its first check, and a fork goes on from there', async (t) => {
+  const turns = (_: unknown, call: number): Said =>
+    call === 2 ? { calls: [{ tool: 'bash', args: { command: 'echo done > work.txt' } }] } : {}
+  const files = { 'check.sh': 'grep -q done work.txt\n', 'work.txt': 'open\n' }
+  const world = new World(t, { files, turns, engine: { sealedChecks: 'prefer' } })
+  const failed = await world.run({ goal: 'shell: sh check.sh', max_iterations: 1 })
+  assert.equal(failed.details.status, 'failed')
+  const kinds = failed.events.map(({ kind }) => kind)
+  assert.deepEqual(kinds.slice(0, 4), ['run_created', 'run_started', 'checkpoint', 'goal_check'])
+  const records = await world.store.read(failed.runId, 0, 10)
+  assert.deepEqual(records.slice(0, 4).map(({ v }) => v), [1, 1, 1, 4])
+  const engine = await world.open({ sealedChecks: 'prefer' })
+  const { details } = await engine.fork(failed.runId, { at: 'end', max_iterations: 3 })
+  await follow(engine, details.run_id)
+  const [created] = await world.store.read(details.run_id, 0, 1)
+  assert.equal(created!.v, 4)
+  const ended = await engine.get(details.run_id)
+  assert.deepEqual([ended.status, ended.assurance?.sealed], ['achieved', true])
 })
