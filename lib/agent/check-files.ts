@@ -91,7 +91,7 @@ export interface SealStart {
   readonly pending?: PendingSeal
 }
 
-/** What the first check found, if it was made in place only. */
+/** The result of a first check that ran only in place. */
 export interface PendingSeal {
   /** Why the suite could not be run in place either, as a phrase; null if it could. */
   readonly lacks: string | null
@@ -113,11 +113,11 @@ export interface FilesAtStart {
 
 /** The way from the folder as it is now to its files at the start. All paths are relative. */
 export interface Rewind {
-  /** What a copy must not have. */
+  /** Paths to omit from the copy. */
   readonly without: readonly string[]
   /** Files of the start whose content is not stored. */
   readonly lost: readonly string[]
-  /** What the folder has that checkpoints leave out; null if there is too much to name it all. */
+  /** Paths in the folder that checkpoints leave out; null if the list is incomplete. */
   readonly leftOut: readonly string[] | null
   /** Completes such a copy; resolves with the paths of what it created. */
   complete(copy: string): Promise<readonly string[]>

@@ -27,7 +27,7 @@ const LIST = 'git -c core.quotePath=false ls-files --others --exclude-standard'
 const MAX_QUESTIONS = 20
 const MAX_UNTRACKED = 2_000
 
-/** Does a check ask git something of this kind? */
+/** True if the script asks git for committed or untracked files. */
 export function asksForFiles(script: string): boolean {
   return questionsIn(script).size > 0 || ASKS_FOR_UNTRACKED.test(script)
 }

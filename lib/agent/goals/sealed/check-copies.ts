@@ -19,9 +19,9 @@ export interface CopyFolders {
 interface CopyOptions {
   /** May large folders of packages be mounted read-only? */
   readonly mounts: boolean
-  /** Are they copied all the same? */
+  /** Copy those folders even though they could be mounted? */
   readonly whole: boolean
-  /** What is mounted into the original. */
+  /** Mounts of the original folder. */
   readonly mounted: IsolatedCopy['readOnly']
   /** Relative paths that the copy does not have. */
   readonly without: readonly string[]
@@ -63,8 +63,8 @@ export class CheckCopies {
 
   /**
    * Works in a copy, and if that fails where packages are mounted read-only, once more in a copy of
-   * the packages as well: a check may write to them. Where there is no room for that, the failure
-   * stands.
+   * the packages as well: a check may write to them. If there is no room for that copy, the first
+   * result counts.
    */
   async withPackages<T>(
     context: GoalCheckContext,
@@ -121,7 +121,7 @@ export class CheckCopies {
       )
     } finally {
       await executor.killMarked(context.mark).catch(() => 0)
-      // What cannot be removed now, the next check or a sweep removes.
+      // If this fails, the next check or a sweep removes the copy.
       const removing = isSecret
         ? patienceOf(context)(() => all.remove(runId))
         : all.removeSoon(runId)

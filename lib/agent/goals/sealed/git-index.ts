@@ -38,8 +38,8 @@ async function asksGit(
 }
 
 /**
- * What git knows of a folder, if a check asks it; null if not, and without a repository in the
- * folder or with one too large to tell.
+ * The state of git in a folder; null if the check does not ask git, if the folder is no repository,
+ * or if its index is too large.
  */
 export async function gitState(
   cwd: string,

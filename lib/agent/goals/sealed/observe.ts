@@ -1,6 +1,6 @@
 /**
- * What a check does in a copy of the folder as it was at the start of the run: what belongs to it,
- * and what else later checks are compared with.
+ * Runs a check in a copy of the files of the start, and records which files belong to the check and
+ * what later checks are compared with.
  *
  * @module
  */
