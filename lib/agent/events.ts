@@ -11,7 +11,7 @@
  * @module
  */
 import type { JsonObject, JsonValue } from '../internal/json.js'
-import type { StoredSeal } from './check-files.js'
+import type { SealStart, StoredSeal } from './check-files.js'
 import type { Assurance, GoalBaseline, GoalSpec, KeptTests, TestCounts } from './goal.js'
 import type { FrozenInstructions } from './instructions.js'
 import type { AssistantMessage, ImagePart, Message, ModelSettings, TraceContext } from './model.js'
@@ -507,6 +507,12 @@ export interface PrivatePayloads {
     readonly tests: KeptTests | null
     /** What the check was seen to rest on; absent when nothing was found since the last one. */
     readonly seal?: StoredSeal
+    /**
+     * Of a first check that ran only in place: what later checks in copies need. It has a field of
+     * its own because earlier versions, which check without copies where they find none, may ignore
+     * it.
+     */
+    readonly in_place?: SealStart
     /** True when the judge reached no verdict and is asked again; absent without a judge. */
     readonly undecided?: boolean
   }

@@ -23,9 +23,9 @@ export async function checkFilesOf(store: RecordReader, runId: string): Promise<
         for (const path of Object.keys(record.private?.baseline.files ?? {}))
           if (!files.has(path)) files.set(path, BY_PATTERN)
       } else if (record.kind === 'goal_check') {
-        const seal = record.private?.seal
+        const { seal, in_place: inPlace } = record.private ?? {}
         // The first copy may have been checked later.
-        start = seal?.start ?? start
+        start = seal?.start ?? inPlace ?? start
         for (const [path, reason] of Object.entries(seal?.reasons ?? {})) files.set(path, reason)
       }
     }

@@ -9,11 +9,7 @@ export const CHECKS: Changes<'goal_check' | 'holdout_evaluation' | 'result'> = {
   goal_check: {
     version: 1,
     // Version 2 would take the parts of hashed tests for names of tests, and miss those.
-    newerVersion({ private: hidden }) {
-      // Version 3 would take the start for one that a copy has shown.
-      if (hidden?.seal?.start?.pending !== undefined) return 4
-      return areHashed(hidden?.tests) ? 3 : 1
-    },
+    newerVersion: ({ private: hidden }) => (areHashed(hidden?.tests) ? 3 : 1),
     head({ details }, { payload, private: hidden }) {
       details.final_state.goal_achieved = payload.achieved
       details.final_state.goal_reason = payload.reason
@@ -56,7 +52,9 @@ function foldCheck(state: FoldedState, record: RecordOf<'goal_check'>): void {
   state.fruitlessRecoveries = 0
   const output = hidden?.output ?? state.lastCheck?.output ?? ''
   state.baselineTests ??= hidden?.tests ?? null
-  if (hidden?.seal !== undefined) foldSeal(state, hidden.seal)
+  const { seal, in_place: start } = hidden ?? {}
+  if (seal !== undefined) foldSeal(state, seal)
+  else if (start !== undefined) foldSeal(state, { files: {}, reasons: {}, start })
   const isFirst = state.lastCheck === null
   state.lastCheck = { payload, iteration, output, stale: isUndecided(record) }
   if (!payload.cached) noteCheck(state.progress, payload.reason)

@@ -1,8 +1,8 @@
 import { describeError } from '../../../internal/errors.js'
-import type { FilesAtStart } from '../../check-files.js'
+import type { FilesAtStart, StoredSeal } from '../../check-files.js'
 import { appliesItself } from '../../checkpoints/run-files.js'
 import { ExhaustedError, GoalCheckError } from '../../errors.js'
-import type { EventPayloads, RecordDraft } from '../../events.js'
+import type { EventPayloads, PrivatePayloads, RecordDraft } from '../../events.js'
 import { lacksRoom, mayPass } from '../../exhaustion.js'
 import type { GoalVerdict } from '../../goal.js'
 import type { SealedVerdict } from '../../goals/sealed/sealing.js'
@@ -196,8 +196,15 @@ function checkRecord(iteration: number, { verdict, found, unavailable }: Checked
     kind: 'goal_check',
     iteration,
     payload: unavailable === null ? payload : { ...payload, sealed_unavailable: unavailable },
-    private: { output, tests, ...(found !== null && { seal: found }), ...undecided },
+    private: { output, tests, ...sealFields(found), ...undecided },
   }
+}
+
+function sealFields(found: StoredSeal | null): Pick<
+  PrivatePayloads['goal_check'], 'seal' | 'in_place'
+> {
+  if (found === null) return {}
+  return found.start?.pending === undefined ? { seal: found } : { in_place: found.start }
 }
 
 function cachedRecord(iteration: number, { payload, output }: LastCheck): CheckDraft {
