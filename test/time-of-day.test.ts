@@ -32,7 +32,7 @@ const READERS: Readonly<Record<string, string>> = {
   'agent/workspace/folder-scan.ts': 'compared with times of files',
   'agent/workspace/hash-dependencies.ts': 'compared with times of files',
   'agent/workspace/folder-changes.ts': 'compared with times of files',
-  'agent/models/http-model.ts': 'a Retry-After that is a date',
+  'agent/models/http-calls.ts': 'a Retry-After that is a date',
   'agent/testing/evaluation/evaluate.ts': 'when an evaluation took place',
   'server/access/quotas.ts': 'when a quota is free again',
   'server/monitoring/monitor.ts': 'times of lines of the log',

@@ -2,10 +2,20 @@ import { renameSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { root } from './markdown.js'
 
 interface Bundler {
-  buildSync(options: Readonly<Record<string, unknown>>): unknown
+  buildSync(options: Readonly<Record<string, unknown>>): { readonly metafile?: Metafile }
   transformSync(code: string, options: Readonly<Record<string, unknown>>): { readonly code: string }
+}
+
+interface Metafile {
+  readonly inputs: Readonly<Record<string, { readonly imports: readonly ImportOf[] }>>
+}
+
+interface ImportOf {
+  readonly path: string
+  readonly kind: string
 }
 
 // The esbuild that tsx depends on, as in build.mjs.
@@ -47,4 +57,30 @@ export function bundleWithWorkers(entry: URL, target: string): string {
   const worker = new URL('../../lib/agent/workspace/tree-worker.ts', import.meta.url)
   renameSync(bundle(worker, target), join(target, 'tree-worker.js'))
   return bundle(entry, target)
+}
+
+/**
+ * What the import of a file of `lib` loads: files, by path from the root, and modules of Node.
+ * Dynamic imports are left out.
+ */
+export function loadedBy(entry: string): ReadonlySet<string> {
+  const { metafile } = esbuild.buildSync({
+    absWorkingDir: root,
+    entryPoints: [join(root, entry)],
+    outfile: 'bundle.js',
+    write: false,
+    metafile: true,
+    bundle: true,
+    format: 'esm',
+    platform: 'node',
+  })
+  const loaded = new Set<string>()
+  const load = (path: string): void => {
+    if (loaded.has(path)) return
+    loaded.add(path)
+    for (const { path: next, kind } of metafile?.inputs[path]?.imports ?? [])
+      if (kind === 'import-statement') load(next)
+  }
+  load(entry)
+  return loaded
 }

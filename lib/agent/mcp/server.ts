@@ -20,8 +20,8 @@ import { PageCheck } from '../../internal/web.js'
 import { McpError } from '../errors.js'
 import type { Tool, ToolOutput } from '../tool.js'
 import type { ChannelListener, McpAuthorizer, McpChannel } from './channel.js'
-import { type McpEndpoint, openHttpChannel } from './http.js'
-import { type McpServerConfig, type McpServerOptions, resolveMcpServer } from './options.js'
+import type { McpEndpoint } from './http.js'
+import type { McpServerConfig } from './options.js'
 import {
   type McpPromptInfo, type McpResourceInfo, readPromptInfo, readResourceInfo,
 } from './resources.js'
@@ -55,7 +55,7 @@ export class McpServer implements AsyncDisposable {
   #refresh: Timer | undefined
   #closing: Promise<void> | undefined
 
-  /** Does not connect; use {@link openMcpServer}. */
+  /** Does not connect; use `openMcpServer`. */
   constructor(config: McpServerConfig) {
     this.name = config.name
     this.#config = config
@@ -191,6 +191,7 @@ export class McpServer implements AsyncDisposable {
     const { name, target, maxMessageBytes } = this.#config
     if ('command' in target) return await openStdioChannel(name, target, maxMessageBytes, listener)
     const authorizer = await this.#openAuthorizer(target)
+    const { openHttpChannel } = await import('./http.js')
     return openHttpChannel({ ...this.#config, authorizer }, target, listener)
   }
 
@@ -306,29 +307,6 @@ function failedCall(error: McpError): ToolOutput {
     default:
       return { output: error.message, exitCode: 1 }
   }
-}
-
-/**
- * Connects to a Model Context Protocol server and reads its tools, for hosts that manage servers
- * themselves; the engine does it for those in `mcpServers`. Close it after the engine.
- *
- * @throws TypeError for an invalid option; {@link McpError} when the server cannot be reached.
- *
- * @example
- * ```ts
- * const files = await openMcpServer({ name: 'files', command: 'node', args: ['server.js'] })
- * const engine = await RunEngine.open({ store, roots, tools: files.tools() })
- * ```
- */
-export async function openMcpServer(options: McpServerOptions): Promise<McpServer> {
-  const server = new McpServer(resolveMcpServer(options))
-  try {
-    await server.open()
-  } catch (error) {
-    await server.close()
-    throw error
-  }
-  return server
 }
 
 /**

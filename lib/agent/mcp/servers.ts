@@ -3,7 +3,7 @@ import { describeError } from '../../internal/errors.js'
 import type { Tool } from '../tool.js'
 import { resolveMcpServer, type McpServerConfig, type McpServerOptions } from './options.js'
 import { READ_RESOURCE, readResourceTool, type McpPromptInfo } from './resources.js'
-import { McpServer } from './server.js'
+import type { McpServer } from './server.js'
 
 /** The options of an engine that name tools. */
 interface EngineTools {
@@ -43,14 +43,14 @@ export class McpServers {
   readonly #configs: readonly McpServerConfig[]
   readonly #servers: readonly McpServer[]
 
-  private constructor(configs: readonly McpServerConfig[]) {
+  private constructor(configs: readonly McpServerConfig[], servers: readonly McpServer[]) {
     this.#configs = configs
-    this.#servers = configs.map((config) => new McpServer(config))
+    this.#servers = servers
   }
 
   /** Opens all servers in parallel. @throws McpError when a required one cannot be reached. */
   static async open(configs: readonly McpServerConfig[]): Promise<McpServers> {
-    const servers = new McpServers(configs)
+    const servers = new McpServers(configs, await createServers(configs))
     const opened = await Promise.allSettled(servers.#servers.map((server) => server.open()))
     for (const [i, outcome] of opened.entries()) {
       if (outcome.status === 'fulfilled') continue
@@ -91,4 +91,11 @@ export class McpServers {
   async close(): Promise<void> {
     await Promise.all(this.#servers.map((server) => server.close()))
   }
+}
+
+/** Loads the code for MCP if there are servers. */
+async function createServers(configs: readonly McpServerConfig[]): Promise<readonly McpServer[]> {
+  if (configs.length === 0) return []
+  const { McpServer } = await import('./server.js')
+  return configs.map((config) => new McpServer(config))
 }

@@ -6,7 +6,6 @@
  */
 import { webcrypto } from 'node:crypto'
 import { promisify } from 'node:util'
-import { deflateRaw, deflateRawSync, inflateRaw, inflateRawSync } from 'node:zlib'
 import { hash as digest } from '../../internal/bytes.js'
 
 const HEADER_BYTES = 8
@@ -24,8 +23,8 @@ const SMALL_BYTES = 16 << 10
 const SAMPLED_BYTES = 256 << 10
 const SAMPLE_BYTES = 32 << 10
 
-const deflateLater = promisify(deflateRaw)
-const inflateLater = promisify(inflateRaw)
+/** Loaded when a content is packed or unpacked first. */
+const zlib = (): typeof import('node:zlib') => process.getBuiltinModule('node:zlib')
 
 /** Packs a content of less than 4 GiB. */
 export async function pack(content: Uint8Array): Promise<Buffer> {
@@ -53,8 +52,8 @@ async function shrink(content: Uint8Array): Promise<Buffer | null> {
 async function deflate(content: Uint8Array): Promise<Buffer> {
   const options = { level: LEVEL }
   return content.length <= SMALL_BYTES
-    ? deflateRawSync(content, options)
-    : await deflateLater(content, options)
+    ? zlib().deflateRawSync(content, options)
+    : await promisify(zlib().deflateRaw)(content, options)
 }
 
 /** The content of what {@link pack} has made; null for anything else. */
@@ -70,7 +69,9 @@ export async function unpack(data: Buffer): Promise<Uint8Array | null> {
     // Whatever became of the data, it does not fill the memory.
     const options = { maxOutputLength: Math.max(1, length) }
     const content =
-      length <= SMALL_BYTES ? inflateRawSync(body, options) : await inflateLater(body, options)
+      length <= SMALL_BYTES
+        ? zlib().inflateRawSync(body, options)
+        : await promisify(zlib().inflateRaw)(body, options)
     return content.length === length ? content : null
   } catch {
     return null

@@ -6,7 +6,7 @@
  */
 import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
-import { Worker } from 'node:worker_threads'
+import type { Worker } from 'node:worker_threads'
 import { TextFinder } from './text-finder.js'
 
 /** Characters of a line that are shown. */
@@ -95,7 +95,8 @@ class RegexMatcher implements LineMatcher, AsyncDisposable {
     const source = folded ? pattern.slice(4) : pattern
     const unicode = /\\[pP]\{|\\u\{/.test(source) ? 'u' : ''
     const flags = `${caseSensitive && !folded ? '' : 'i'}${unicode}`
-    this.#worker = new Worker(WORKER, {
+    const threads = process.getBuiltinModule('node:worker_threads')
+    this.#worker = new threads.Worker(WORKER, {
       eval: true,
       workerData: { source, flags },
       env: {},

@@ -8,7 +8,7 @@
  * @module
  */
 import os from 'node:os'
-import { Worker } from 'node:worker_threads'
+import type { Worker } from 'node:worker_threads'
 import { FairSlots } from '../../internal/queues.js'
 import { abortListeners } from '../../internal/time.js'
 import { WorkspaceError } from '../errors.js'
@@ -81,7 +81,9 @@ class FolderThread {
 
   constructor(code: string) {
     const options = { eval: true, env: {}, execArgv: [], stdin: false, resourceLimits: RESOURCES }
-    this.#worker = new Worker(code, options)
+    // Loaded for large folders only.
+    const threads = process.getBuiltinModule('node:worker_threads')
+    this.#worker = new threads.Worker(code, options)
     let failure: Error | null = null
     this.#worker.on('message', (message: FromFolderThread) => {
       const job = this.#jobs.get(message.job)

@@ -16,7 +16,7 @@ import {
   retryDelay,
   type HttpModelOptions,
 } from 'runwright/agent'
-import { encodeJson } from '../../../lib/agent/models/http-model.js'
+import { encodeJson } from '../../../lib/agent/models/http-calls.js'
 import { rawServer } from '../../helpers/raw-peer.js'
 import { listen, serve } from '../../helpers/serve.js'
 import { modelRequest, recording } from './exchange.js'

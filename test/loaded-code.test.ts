@@ -1,0 +1,11 @@
+/** What an import of an entry point loads; the rest is loaded by what needs it. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { loadedBy } from './helpers/bundle.js'
+
+test('an import of runwright/agent loads neither the HTTP client nor MCP sessions', () => {
+  const loaded = loadedBy('lib/agent/index.ts')
+  assert.ok(loaded.has('lib/agent/engine.ts'))
+  const late = /^lib\/http\/|^lib\/agent\/mcp\/session|^node:(?:https?|tls|zlib|worker_threads)$/
+  assert.deepEqual([...loaded].filter((path) => late.test(path)), [])
+})
