@@ -9,3 +9,9 @@ test('an import of runwright/agent loads neither the HTTP client nor MCP session
   const late = /^lib\/http\/|^lib\/agent\/mcp\/session|^node:(?:https?|tls|zlib|worker_threads)$/
   assert.deepEqual([...loaded].filter((path) => late.test(path)), [])
 })
+
+test('an import of runwright/http loads no cryptography', () => {
+  const loaded = loadedBy('lib/http/index.ts')
+  assert.ok(loaded.has('lib/http/async-client.ts'))
+  assert.deepEqual([...loaded].filter((path) => /^node:crypto$/.test(path)), [])
+})

@@ -1,10 +1,8 @@
 /**
- * Bytes: collected, hashed, random, and as names of files.
+ * Bytes: collected, and as names of files.
  *
  * @module
  */
-import crypto, { randomFillSync } from 'node:crypto'
-
 /** Chunks from this size are kept as they are. */
 const LARGE_BYTES = 16 * 1024
 const FIRST_BLOCK_BYTES = 4 * 1024
@@ -68,49 +66,6 @@ export class ByteCollector {
     this.#block = this.#block.subarray(this.#filled)
     this.#filled = 0
   }
-}
-
-/*
- * Functions that Node has had since 20.12 and 20.15. A module that imports one of them by its name
- * is a SyntaxError on an older Node, before anything can say which version is needed.
- */
-
-export const hash: typeof crypto.hash = crypto.hash
-
-let zlib: typeof import('node:zlib') | undefined
-
-/** The first call loads `node:zlib`: a tenth of what importing `runwright/agent` takes. */
-export function crc32(data: string | Uint8Array, value?: number): number {
-  zlib ??= process.getBuiltinModule('node:zlib')
-  return zlib.crc32(data, value)
-}
-
-const pool = Buffer.alloc(1024)
-let used = pool.length
-let lastMs = 0
-let counter = 0
-
-/**
- * A version 7 UUID (RFC 9562, section 5.7) in lower case. UUIDs of one process sort in the order of
- * their creation: the 12 bits after the time count up within a millisecond.
- */
-export function uuidV7(nowMs: number): string {
-  if (used + 10 > pool.length) {
-    randomFillSync(pool)
-    used = 0
-  }
-  const random = pool.subarray(used, used + 10)
-  used += 10
-  const now = Math.max(Math.floor(nowMs), lastMs)
-  counter = now === lastMs ? counter + 1 : random.readUInt16BE(0) & 0x7ff
-  lastMs = counter > 0xfff ? now + 1 : now
-  if (counter > 0xfff) counter = 0
-  const time = lastMs.toString(16).padStart(12, '0')
-  const sequence = counter.toString(16).padStart(3, '0')
-  const variant = (((random[2] ?? 0) & 0x3f) | 0x80).toString(16)
-  const rest = random.toString('hex', 3, 10)
-  const first = `${time.slice(0, 8)}-${time.slice(8)}-7${sequence}`
-  return `${first}-${variant}${rest.slice(0, 2)}-${rest.slice(2)}`
 }
 
 /**

@@ -1,7 +1,7 @@
 /** Ids never go back in time, and other tests create ids of today, so it has a process of its own. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { uuidV7 } from '../../lib/internal/bytes.js'
+import { uuidV7 } from '../../lib/internal/hash.js'
 
 test('a UUIDv7 has the version, the variant and the time (RFC 9562, section 5.7)', () => {
   const id = uuidV7(0x17f22e279b0)

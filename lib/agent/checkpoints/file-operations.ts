@@ -16,7 +16,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import { inSlices } from '../../internal/time.js'
-import { uuidV7 } from '../../internal/bytes.js'
+import { uuidV7 } from '../../internal/hash.js'
 import { describeError } from '../../internal/errors.js'
 import { isCorrupt, StoreError, WorkspaceChangedError } from '../errors.js'
 import {

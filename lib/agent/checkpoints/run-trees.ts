@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { hash } from '../../internal/bytes.js'
+import { hash } from '../../internal/hash.js'
 import type { Checkpoint } from '../checkpoint.js'
 import { CheckpointError, WorkspaceError } from '../errors.js'
 import type { ForkBase, RunOwner } from '../events.js'

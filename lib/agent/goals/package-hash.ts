@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { hash } from '../../internal/bytes.js'
+import { hash } from '../../internal/hash.js'
 
 const PREFIX = 'package:'
 /** Packages with more scripts than these are compared as a whole. */

@@ -12,7 +12,7 @@ import { createHash } from 'node:crypto'
 import { constants } from 'node:fs'
 import { lstat, open, readlink, realpath, type FileHandle } from 'node:fs/promises'
 import { basename, join, relative } from 'node:path'
-import { hash as digest } from '../../internal/bytes.js'
+import { hash as digest } from '../../internal/hash.js'
 
 import { LongWork } from '../../internal/time.js'
 import { GoalError } from '../errors.js'

@@ -5,7 +5,7 @@
  *
  * @module
  */
-import { hash } from '../../internal/bytes.js'
+import { hash } from '../../internal/hash.js'
 import { hashPackage, stable } from './package-hash.js'
 
 /** Prefixes of the sections that a check depends on, by file name. */

@@ -27,7 +27,7 @@ import { randomUUID } from 'node:crypto'
 import { lstat, mkdir, readdir, readFile, realpath, rename, unlink, writeFile }
   from 'node:fs/promises'
 import { basename, join, resolve } from 'node:path'
-import { hash } from '../../internal/bytes.js'
+import { hash } from '../../internal/hash.js'
 import { bootId } from '../../internal/processes.js'
 import type { JsonValue } from '../../internal/json.js'
 import { StoreError } from '../errors.js'

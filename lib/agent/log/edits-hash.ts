@@ -1,4 +1,4 @@
-import { hash } from '../../internal/bytes.js'
+import { hash } from '../../internal/hash.js'
 import { canonicalJson } from '../../internal/json.js'
 import type { CallEdit } from '../events.js'
 

@@ -6,7 +6,7 @@
  *
  * @module
  */
-import { hash } from '../../internal/bytes.js'
+import { hash } from '../../internal/hash.js'
 import { sentMessage } from '../conversation/message-prefixes.js'
 import type { EventPayloads } from '../events.js'
 import type { UserMessage } from '../model.js'

@@ -13,7 +13,7 @@
  *
  * @module
  */
-import { hash } from '../../internal/bytes.js'
+import { hash } from '../../internal/hash.js'
 import type { ToolCall } from '../model.js'
 
 /** Consecutive turns with the same calls and results. */

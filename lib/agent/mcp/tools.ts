@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { hash } from '../../internal/bytes.js'
+import { hash } from '../../internal/hash.js'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../internal/json.js'
 import { clip } from '../output.js'
 import { redactor } from '../redaction/redactor.js'

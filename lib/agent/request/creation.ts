@@ -7,7 +7,7 @@
 import { cautiousTime, type Clock } from '../../internal/time.js'
 import type { JsonObject } from '../../internal/json.js'
 import { isStorable, MUST_BE_STORABLE } from '../../internal/text.js'
-import { uuidV7 } from '../../internal/bytes.js'
+import { uuidV7 } from '../../internal/hash.js'
 import { InvalidRequestError } from '../errors.js'
 import type { PrivatePayloads, RunCreated, RunOwner } from '../events.js'
 import { newKey } from '../goals/holdout/encrypted.js'

@@ -5,7 +5,7 @@
  * @module
  */
 import type { JsonObject } from '../../internal/json.js'
-import { uuidV7 } from '../../internal/bytes.js'
+import { uuidV7 } from '../../internal/hash.js'
 import {
   CheckpointError,
   InvalidRequestError,

@@ -5,7 +5,7 @@
  *
  * @module
  */
-import { hash, uuidV7 } from '../../internal/bytes.js'
+import { hash, uuidV7 } from '../../internal/hash.js'
 import type { JsonObject } from '../../internal/json.js'
 import {
   IdempotencyError,

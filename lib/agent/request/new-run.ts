@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { hash } from '../../internal/bytes.js'
+import { hash } from '../../internal/hash.js'
 import { canonicalJson, type JsonObject } from '../../internal/json.js'
 import { describeError } from '../../internal/errors.js'
 import { GoalError, InvalidRequestError, ModelError, WorkspaceError } from '../errors.js'

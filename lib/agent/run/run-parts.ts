@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { uuidV7 } from '../../internal/bytes.js'
+import { uuidV7 } from '../../internal/hash.js'
 import { asError } from '../../internal/errors.js'
 import type { RunCopies } from '../copies/run-copies.js'
 import { WorkspaceError } from '../errors.js'

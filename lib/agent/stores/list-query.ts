@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { hash } from '../../internal/bytes.js'
+import { hash } from '../../internal/hash.js'
 import { describeValue } from '../../internal/options.js'
 import { DEFAULT_SORT, orderOf, RUN_SORTS, type RunSort } from '../../internal/run-sorts.js'
 import { InvalidRequestError } from '../errors.js'

@@ -1,4 +1,4 @@
-import { hash as digest } from '../../internal/bytes.js'
+import { hash as digest } from '../../internal/hash.js'
 import { cautiousTime, type Clock, inSlices, steadyNow, systemClock } from '../../internal/time.js'
 import { checkOptions, type OptionKinds } from '../../internal/options.js'
 import { StoreError } from '../errors.js'

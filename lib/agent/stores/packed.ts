@@ -6,7 +6,7 @@
  */
 import { webcrypto } from 'node:crypto'
 import { promisify } from 'node:util'
-import { hash as digest } from '../../internal/bytes.js'
+import { hash as digest } from '../../internal/hash.js'
 
 const HEADER_BYTES = 8
 const MAGIC = 0x4f42

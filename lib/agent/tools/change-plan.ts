@@ -1,4 +1,4 @@
-import { hash } from '../../internal/bytes.js'
+import { hash } from '../../internal/hash.js'
 import type { JsonObject } from '../../internal/json.js'
 import { unreadable } from '../exhaustion.js'
 import type { ToolContext } from '../tool.js'

@@ -1,5 +1,5 @@
 import { showPath } from '../../internal/text.js'
-import { hash } from '../../internal/bytes.js'
+import { hash } from '../../internal/hash.js'
 import { unreadable } from '../exhaustion.js'
 import type { Tool, ToolContext } from '../tool.js'
 import type { TextEdit } from '../workspace-copy.js'

@@ -1,5 +1,5 @@
 import { showPath } from '../../internal/text.js'
-import { hash } from '../../internal/bytes.js'
+import { hash } from '../../internal/hash.js'
 import { answering } from './answers.js'
 import { changePlan, hashOfFile, verifyByHash } from './change-plan.js'
 import type { Tool } from '../tool.js'

@@ -7,7 +7,7 @@
  *
  * @module
  */
-import { hash } from '../../internal/bytes.js'
+import { hash } from '../../internal/hash.js'
 import { atOnce, inSlices } from '../../internal/time.js'
 import { checkString } from '../../internal/options.js'
 import { redactor } from '../redaction/redactor.js'

@@ -10,7 +10,7 @@
  */
 import { lstatSync, type Stats } from 'node:fs'
 import { join } from 'node:path'
-import { hash } from '../../internal/bytes.js'
+import { hash } from '../../internal/hash.js'
 import { inSlices, LongWork, nextTurn } from '../../internal/time.js'
 import { throwIfExhausted } from '../exhaustion.js'
 import { modeOf } from './render-changes.js'

@@ -12,7 +12,7 @@
  */
 import { realpathSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { hash } from '../../internal/bytes.js'
+import { hash } from '../../internal/hash.js'
 import { LongWork } from '../../internal/time.js'
 import { WorkspaceError } from '../errors.js'
 import { throwIfExhausted } from '../exhaustion.js'

@@ -9,7 +9,8 @@ import {
   chmod, link, lstat, open, readdir, readlink, rename, rmdir, stat, symlink, unlink,
   type FileHandle,
 } from 'node:fs/promises'
-import { hash, nameOfBytes } from '../../internal/bytes.js'
+import { nameOfBytes } from '../../internal/bytes.js'
+import { hash } from '../../internal/hash.js'
 import { throwIfExhausted } from '../exhaustion.js'
 import type { TreeEntry } from '../tree.js'
 import { explain } from './files.js'

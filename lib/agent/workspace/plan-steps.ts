@@ -7,7 +7,7 @@
  *
  * @module
  */
-import { hash } from '../../internal/bytes.js'
+import { hash } from '../../internal/hash.js'
 import { lowerBound } from '../../internal/queues.js'
 import { inSlices, LongWork } from '../../internal/time.js'
 import { CheckpointError } from '../errors.js'

@@ -4,7 +4,7 @@
  * @module
  */
 import { createHash } from 'node:crypto'
-import { hash } from '../../internal/bytes.js'
+import { hash } from '../../internal/hash.js'
 import { LongWork } from '../../internal/time.js'
 import { CheckpointError, StoreError } from '../errors.js'
 import type { ObjectStore } from '../object-store.js'

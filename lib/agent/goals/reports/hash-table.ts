@@ -1,4 +1,4 @@
-import { hash } from '../../../internal/bytes.js'
+import { hash } from '../../../internal/hash.js'
 
 
 /** Characters of a hash: 72 bits, so that no other name can be made to have the same one. */

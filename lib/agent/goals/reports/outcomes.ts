@@ -1,5 +1,5 @@
 
-import { hash } from '../../../internal/bytes.js'
+import { hash } from '../../../internal/hash.js'
 import { LongWork } from '../../../internal/time.js'
 import { storableText } from '../../../internal/text.js'
 import { redactor } from '../../redaction/redactor.js'

@@ -5,7 +5,7 @@
  * @module
  */
 import { join } from 'node:path'
-import { hash } from '../../../internal/bytes.js'
+import { hash } from '../../../internal/hash.js'
 
 import { inSlices, LongWork } from '../../../internal/time.js'
 import type { GitState } from '../../check-files.js'

@@ -5,7 +5,7 @@
  * @module
  */
 import { join, posix } from 'node:path'
-import { hash } from '../../../internal/bytes.js'
+import { hash } from '../../../internal/hash.js'
 
 import { readRegularFile } from '../small-file.js'
 import { isConfiguration } from './file-kinds.js'

@@ -12,7 +12,7 @@
 import { randomBytes } from 'node:crypto'
 import type { AsyncTransport } from '../../../http/index.js'
 import { type Clock, raceAbort, steadyNow } from '../../../internal/time.js'
-import { hash } from '../../../internal/bytes.js'
+import { hash } from '../../../internal/hash.js'
 import { addRotatingCredential } from '../../../internal/errors.js'
 import { McpError } from '../../errors.js'
 import { clip } from '../../output.js'

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { uuidV7 } from '../../../internal/bytes.js'
+import { uuidV7 } from '../../../internal/hash.js'
 import type { FileOperations } from '../../checkpoints/file-operations.js'
 import { DelegationError } from '../../errors.js'
 import type { RecordDraft } from '../../events.js'

@@ -1,5 +1,5 @@
 import { describeError } from '../../../internal/errors.js'
-import { uuidV7 } from '../../../internal/bytes.js'
+import { uuidV7 } from '../../../internal/hash.js'
 import type { Clock } from '../../../internal/time.js'
 import { checkpointDraft, isOfOriginal, newestFirst } from '../../checkpoints/checkpoint-chain.js'
 import { CheckpointError, isCorrupt, StoreError } from '../../errors.js'

@@ -1,6 +1,6 @@
 import { escapeInvisible } from '../../../internal/text.js'
 import { isoTime } from '../../../internal/time.js'
-import { uuidV7 } from '../../../internal/bytes.js'
+import { uuidV7 } from '../../../internal/hash.js'
 import type { GatedCall, GateKind, RecordDraft } from '../../events.js'
 import type { Candidate } from '../../run-tree.js'
 import type { CallState, RunState } from '../../log/run-state.js'

@@ -1,4 +1,4 @@
-import { hash } from '../../../internal/bytes.js'
+import { hash } from '../../../internal/hash.js'
 import { type Backoff, backoffDelay, sleep } from '../../../internal/time.js'
 import { describeError } from '../../../internal/errors.js'
 import type { JsonObject } from '../../../internal/json.js'

@@ -16,7 +16,7 @@
  * @module
  */
 import { join } from 'node:path'
-import { crc32 } from '../../../internal/bytes.js'
+import { crc32 } from '../../../internal/hash.js'
 import type { StoreErrorCode } from '../../errors.js'
 import { isTerminal, RECORD_VERSION, type EndReason, type RunStatus } from '../../events.js'
 import type { ChildRole } from '../../run-tree.js'

@@ -9,7 +9,7 @@
  *
  * @module
  */
-import { crc32 } from '../../../internal/bytes.js'
+import { crc32 } from '../../../internal/hash.js'
 import type { RunRecord } from '../../events.js'
 
 /**

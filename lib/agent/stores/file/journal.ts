@@ -13,7 +13,7 @@
  *
  * @module
  */
-import { crc32 } from '../../../internal/bytes.js'
+import { crc32 } from '../../../internal/hash.js'
 import { nextTurn } from '../../../internal/time.js'
 import { StoreError } from '../../errors.js'
 import type { OpenFiles } from './data-file.js'

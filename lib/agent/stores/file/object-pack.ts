@@ -13,7 +13,7 @@
  *
  * @module
  */
-import { crc32 } from '../../../internal/bytes.js'
+import { crc32 } from '../../../internal/hash.js'
 import { lowerBound } from '../../../internal/queues.js'
 import { LongWork } from '../../../internal/time.js'
 import type { Disk } from './disk.js'

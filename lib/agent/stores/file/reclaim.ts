@@ -10,7 +10,7 @@
  * @module
  */
 import { dirname } from 'node:path'
-import { crc32 } from '../../../internal/bytes.js'
+import { crc32 } from '../../../internal/hash.js'
 import { addBytes, addExtent, EXTENT, extentAt, pairs } from './catalog.js'
 import type { Catalog, StoredRun } from './catalog.js'
 import type { OpenFiles } from './data-file.js'

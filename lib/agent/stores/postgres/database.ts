@@ -6,7 +6,7 @@
 import { backoffDelay, type Backoff } from '../../../internal/time.js'
 import { setMaxListeners } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
-import { hash } from '../../../internal/bytes.js'
+import { hash } from '../../../internal/hash.js'
 import { warn } from '../../../internal/errors.js'
 import { isUnavailable, StoreError } from '../../errors.js'
 import type { PgClient, PgPool, PgQuery, PgRow } from './pg-types.js'

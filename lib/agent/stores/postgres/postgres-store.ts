@@ -5,7 +5,7 @@
  * @module
  */
 import { hostname } from 'node:os'
-import { uuidV7 } from '../../../internal/bytes.js'
+import { uuidV7 } from '../../../internal/hash.js'
 import { StoreError } from '../../errors.js'
 import type { RunOwner, RunRecord, RunStatus } from '../../events.js'
 import type { HoldoutStore } from '../../holdout-store.js'

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { hash } from '../../../internal/bytes.js'
+import { hash } from '../../../internal/hash.js'
 import { isStorable, storableText } from '../../../internal/text.js'
 import { completeHead, type StoredHead } from '../../log/head.js'
 import type { RunDetails, RunHead } from '../../run-details.js'

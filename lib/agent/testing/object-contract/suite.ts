@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import type { TestContext } from 'node:test'
-import { hash as digest } from '../../../internal/bytes.js'
+import { hash as digest } from '../../../internal/hash.js'
 import type { ObjectStore, StoredObject } from '../../object-store.js'
 
 /** Defines tests, each with its own empty store. */
