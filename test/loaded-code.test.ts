@@ -1,4 +1,4 @@
-/** What an import of an entry point loads; the rest is loaded by what needs it. */
+/** Code that importing an entry point must not load: it is loaded on demand. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { loadedBy } from './helpers/bundle.js'

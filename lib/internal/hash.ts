@@ -7,8 +7,8 @@
 import crypto, { randomFillSync } from 'node:crypto'
 
 /*
- * Functions that Node has had since 20.12 and 20.15. A module that imports one of them by its name
- * is a SyntaxError on an older Node, before anything can say which version is needed.
+ * Added in Node 20.12 and 20.15. On an older Node, importing one of them by name is a SyntaxError,
+ * which would come before the message that names the required version.
  */
 
 export const hash: typeof crypto.hash = crypto.hash

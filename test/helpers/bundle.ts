@@ -60,8 +60,8 @@ export function bundleWithWorkers(entry: URL, target: string): string {
 }
 
 /**
- * What the import of a file of `lib` loads: files, by path from the root, and modules of Node.
- * Dynamic imports are left out.
+ * Lists the repository files (paths from the root) and Node modules that importing a file loads.
+ * Dynamic imports do not count.
  */
 export function loadedBy(entry: string): ReadonlySet<string> {
   const { metafile } = esbuild.buildSync({

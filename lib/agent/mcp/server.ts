@@ -55,7 +55,7 @@ export class McpServer implements AsyncDisposable {
   #refresh: Timer | undefined
   #closing: Promise<void> | undefined
 
-  /** Does not connect; use `openMcpServer`. */
+  /** Creates the server without connecting to it; see `openMcpServer`. */
   constructor(config: McpServerConfig) {
     this.name = config.name
     this.#config = config

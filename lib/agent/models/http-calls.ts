@@ -38,7 +38,7 @@ const MAX_ANSWER_BYTES = 64 * 1024 * 1024
 /** How long to wait for the end of a stream whose answer is complete. */
 const DRAIN_MS = 100
 
-/** What the calls of a model have in common. */
+/** Settings that all calls of one model share. */
 export interface HttpCallTerms {
   readonly adapter: ModelAdapter
   readonly context: WireContext
@@ -204,7 +204,7 @@ export class HttpCalls {
     return providerError(failure, this.#terms.context)
   }
 
-  /** Errors of the connection, most of which are retryable. */
+  /** Converts a transport error; most are retryable. */
   #transportError(error: HttpError): ModelError {
     const tooLarge = error instanceof ResponseTooLargeError
     const retryable = !(
@@ -231,7 +231,7 @@ async function drain(chunks: AsyncGenerator<Uint8Array>): Promise<void> {
   isLate = (await within(DRAIN_MS, rest().catch(() => undefined))) === LATE
 }
 
-/** Whether the provider itself says that it failed, or that it has not looked at the request. */
+/** True if the provider reported a failure, or never processed the request. */
 function isRefusal(error: unknown): boolean {
   if (error instanceof RefusedStreamError) return true
   return error instanceof ModelError && error.code !== 'ERR_AGENT_MODEL_PROTOCOL'

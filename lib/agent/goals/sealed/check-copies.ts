@@ -62,8 +62,8 @@ export class CheckCopies {
   }
 
   /**
-   * Works in a copy, and if that fails where packages are mounted read-only, once more in a copy of
-   * the packages as well: a check may write to them. If there is no room for that copy, the first
+   * Works in a copy. If that fails and packages are mounted read-only, works once more in a copy
+   * that includes the packages, since a check may write to them. Without room for it, the first
    * result counts.
    */
   async withPackages<T>(

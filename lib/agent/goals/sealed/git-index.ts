@@ -38,8 +38,8 @@ async function asksGit(
 }
 
 /**
- * The state of git in a folder; null if the check does not ask git, if the folder is no repository,
- * or if its index is too large.
+ * Reads the state of git in a folder. Null if the check does not use git, the folder is not a
+ * repository, or its index is too large.
  */
 export async function gitState(
   cwd: string,

@@ -1,6 +1,6 @@
 /**
- * Runs a check in a copy of the files of the start, and records which files belong to the check and
- * what later checks are compared with.
+ * Runs a check in a copy of the start files. Records the files that belong to the check, and the
+ * baseline for later checks.
  *
  * @module
  */
