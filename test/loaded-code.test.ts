@@ -10,8 +10,18 @@ test('an import of runwright/agent loads neither the HTTP client nor MCP session
   assert.deepEqual([...loaded].filter((path) => late.test(path)), [])
 })
 
-test('an import of runwright/http loads no cryptography', () => {
+test('an import of runwright/http loads no cryptography, compression or threads', () => {
   const loaded = loadedBy('lib/http/index.ts')
   assert.ok(loaded.has('lib/http/async-client.ts'))
-  assert.deepEqual([...loaded].filter((path) => /^node:crypto$/.test(path)), [])
+  const late = /^node:(?:crypto|zlib|worker_threads)$/
+  assert.deepEqual([...loaded].filter((path) => late.test(path)), [])
+})
+
+test('an import of runwright/ws or runwright/server loads no HTTP/2, TLS or compression', () => {
+  const late = /^node:(?:http2|https|tls|zlib|worker_threads)$/
+  for (const entry of ['lib/ws/index.ts', 'lib/server/index.ts']) {
+    const loaded = loadedBy(entry)
+    assert.ok(loaded.has('lib/ws/handshake.ts'))
+    assert.deepEqual([...loaded].filter((path) => late.test(path)), [])
+  }
 })

@@ -13,7 +13,7 @@ import {
   type TimeoutOptions,
   type Timeouts,
 } from './config.js'
-import { ACCEPT_ENCODING } from './content/decoders.js'
+import { acceptEncoding } from './content/decoders.js'
 import { encodingName } from './content/text.js'
 import { Cookies, type CookiesInit } from './cookies/jar.js'
 import { Destinations } from './destination.js'
@@ -197,7 +197,7 @@ const DEFAULTS = {
 function builtInHeaders(): Headers {
   return new Headers({
     Accept: '*/*',
-    'Accept-Encoding': ACCEPT_ENCODING,
+    'Accept-Encoding': acceptEncoding(),
     Connection: 'keep-alive',
     'User-Agent': USER_AGENT,
   })

@@ -8,7 +8,6 @@ import type {
 } from 'node:http2'
 import type { Server as HttpsServer } from 'node:https'
 import type { Duplex } from 'node:stream'
-import { Server as TlsServer } from 'node:tls'
 import { checkOptions, describeValue, type OptionKinds } from '../internal/options.js'
 import { asksForWebSocket, upgradeRequired } from './handshake.js'
 import type { UpgradeRequest } from './upgrade-request.js'
@@ -285,6 +284,7 @@ function serveWithoutUpgrade(
   }
   const rewritten = Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1')
   socket.unshift(Buffer.concat([rewritten, head]))
+  const { Server: TlsServer } = process.getBuiltinModule('node:tls')
   server.emit(server instanceof TlsServer ? 'secureConnection' : 'connection', socket)
 }
 

@@ -1,4 +1,3 @@
-import { constants, deflateRawSync } from 'node:zlib'
 import type { Deflate } from './config.js'
 import type { ExtensionOffer } from './extensions.js'
 import { slide } from './inflater.js'
@@ -120,6 +119,7 @@ export function compress(
   // zlib has no raw window of 2^8. In one of 2^9 it refers back 250 bytes at most, which fits a
   // peer's window of 2^8.
   const engineBits = Math.max(9, windowBits)
+  const { constants, deflateRawSync } = process.getBuiltinModule('node:zlib')
   const deflated = deflateRawSync(bytes, {
     level,
     memLevel,

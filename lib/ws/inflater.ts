@@ -1,4 +1,4 @@
-import { createInflateRaw, type InflateRaw } from 'node:zlib'
+import type { InflateRaw } from 'node:zlib'
 import {
   InvalidPayloadError,
   MessageTooBigError,
@@ -89,7 +89,7 @@ export class Inflater {
 
   #open(): InflateRaw {
     const options = this.#window.length > 0 ? { dictionary: this.#window } : {}
-    const engine = createInflateRaw(options)
+    const engine = process.getBuiltinModule('node:zlib').createInflateRaw(options)
     engine.on('data', (chunk: Buffer) => {
       if (engine === this.#engine) this.#take(chunk)
     })

@@ -1,6 +1,6 @@
 import { pipeline, type Transform } from 'node:stream'
 import { promisify } from 'node:util'
-import * as zlib from 'node:zlib'
+import type { Gunzip, ZlibOptions } from 'node:zlib'
 import { DecodingError, HttpError, ResponseTooLargeError } from '../errors.js'
 import { drive, driveSync, settle, type Flow } from '../flow.js'
 import type { Headers } from '../headers.js'
@@ -17,7 +17,8 @@ const INLINE_OUTPUT_BYTES = 8 * 1024 * 1024
 export type Coding = 'gzip' | 'deflate' | 'br' | 'zstd'
 
 /** The value of Accept-Encoding; zstd only if this version of Node can decode it. */
-export const ACCEPT_ENCODING: string = hasZstd ? 'gzip, deflate, br, zstd' : 'gzip, deflate, br'
+export const acceptEncoding = (): string =>
+  hasZstd() ? 'gzip, deflate, br, zstd' : 'gzip, deflate, br'
 
 /**
  * The codings to undo, outermost first. Decoding stops at the first unknown one, whose content is
@@ -49,7 +50,7 @@ export function codingsOf(headers: Headers): readonly Coding[] {
 function knownCoding(name: string): Coding | null {
   if (name === 'gzip' || name === 'x-gzip') return 'gzip'
   if (name === 'deflate' || name === 'br') return name
-  return name === 'zstd' && hasZstd ? 'zstd' : null
+  return name === 'zstd' && hasZstd() ? 'zstd' : null
 }
 
 /** Whether "deflate" content has the zlib wrapper that RFC 9110 requires; else it is raw. */
@@ -58,7 +59,7 @@ function hasZlibHeader(head: Uint8Array): boolean {
   return (first & 0x0f) === 8 && (head.length < 2 || ((first << 8) | head[1]!) % 31 === 0)
 }
 
-type Options = zlib.ZlibOptions & { readonly info: true }
+type Options = ZlibOptions & { readonly info: true }
 /** What deflate can make of a byte at most, 1032 bytes, and some room. */
 const MAX_EXPANSION = 1100
 const MIN_BLOCK_BYTES = 1024
@@ -67,22 +68,18 @@ type Decoded = { readonly buffer: Uint8Array; readonly engine: { readonly bytesW
 type DecodeSync = (input: Uint8Array, options: Options) => Decoded
 type DecodeAsync = (input: Uint8Array, options: Options) => Promise<Decoded>
 
-const syncZlib = {
-  gzip: zlib.gunzipSync,
-  zlib: zlib.inflateSync,
-  raw: zlib.inflateRawSync,
-  br: zlib.brotliDecompressSync,
-} as unknown as Readonly<Record<Format, DecodeSync>>
-
-const asyncZlib = {
-  gzip: promisify(zlib.gunzip),
-  zlib: promisify(zlib.inflate),
-  raw: promisify(zlib.inflateRaw),
-  br: promisify(zlib.brotliDecompress),
-} as unknown as Readonly<Record<Format, DecodeAsync>>
-
 /** What `node:zlib` decodes. */
 type Format = 'gzip' | 'zlib' | 'raw' | 'br'
+
+const FUNCTIONS = {
+  gzip: { sync: 'gunzipSync', async: 'gunzip', stream: 'createGunzip' },
+  zlib: { sync: 'inflateSync', async: 'inflate', stream: 'createInflate' },
+  raw: { sync: 'inflateRawSync', async: 'inflateRaw', stream: 'createInflateRaw' },
+  br: { sync: 'brotliDecompressSync', async: 'brotliDecompress', stream: 'createBrotliDecompress' },
+} as const
+
+/** `node:zlib` is loaded on demand: it is a tenth of what importing `runwright/http` takes. */
+const zlib = (): typeof import('node:zlib') => process.getBuiltinModule('node:zlib')
 
 /** @param head - The first bytes, which tell deflate with a zlib wrapper from raw deflate. */
 function formatOf(coding: Exclude<Coding, 'zstd'>, head: Uint8Array): Format {
@@ -110,7 +107,8 @@ function optionsFor(format: Format, input: Uint8Array, maxOutputLength: number):
 function decodeOnce(coding: Coding, input: Uint8Array, maxOutputLength: number): Uint8Array {
   if (coding === 'zstd') return zstdDecodeSync(input, maxOutputLength)
   const format = formatOf(coding, input)
-  return wholeOf(input, syncZlib[format](input, optionsFor(format, input, maxOutputLength)))
+  const decode = zlib()[FUNCTIONS[format].sync] as unknown as DecodeSync
+  return wholeOf(input, decode(input, optionsFor(format, input, maxOutputLength)))
 }
 
 async function decodeOnceAsync(
@@ -120,7 +118,8 @@ async function decodeOnceAsync(
 ): Promise<Uint8Array> {
   if (coding === 'zstd') return await zstdDecode(input, maxOutputLength)
   const format = formatOf(coding, input)
-  return wholeOf(input, await asyncZlib[format](input, optionsFor(format, input, maxOutputLength)))
+  const decode = promisify(zlib()[FUNCTIONS[format].async]) as unknown as DecodeAsync
+  return wholeOf(input, await decode(input, optionsFor(format, input, maxOutputLength)))
 }
 
 function wholeOf(input: Uint8Array, { buffer, engine }: Decoded): Uint8Array {
@@ -260,7 +259,7 @@ async function* decodeOne(
       yield* inflate.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>
       await fed
       if (failure instanceof Error) throw failure
-      if (coding !== 'zstd') input.tail.check((inflate as zlib.Gunzip).bytesWritten)
+      if (coding !== 'zstd') input.tail.check((inflate as Gunzip).bytesWritten)
     } catch (cause) {
       // An abort, say, is no fault of the content.
       throw input.failed ? input.failure : decodingError(cause, coding, null)
@@ -321,14 +320,7 @@ class EncodedInput {
   }
 }
 
-const streams = {
-  gzip: zlib.createGunzip,
-  zlib: zlib.createInflate,
-  raw: zlib.createInflateRaw,
-  br: zlib.createBrotliDecompress,
-} as const
-
 /** A stream that decodes one coding, given the first bytes; see {@link TailCheck}. */
 export function createDecoder(coding: Coding, head: Uint8Array): Transform {
-  return coding === 'zstd' ? new ZstdDecoder() : streams[formatOf(coding, head)]()
+  return coding === 'zstd' ? new ZstdDecoder() : zlib()[FUNCTIONS[formatOf(coding, head)].stream]()
 }

@@ -7,7 +7,7 @@
  */
 import { Transform, type TransformCallback } from 'node:stream'
 import { promisify } from 'node:util'
-import * as zlib from 'node:zlib'
+import type { Gunzip } from 'node:zlib'
 import { drive, driveSync, settle, type Flow } from '../flow.js'
 
 type Options = { readonly maxOutputLength: number }
@@ -17,12 +17,13 @@ type Decode = (input: Uint8Array, options: Options) => Uint8Array | Promise<Uint
 interface ZstdFunctions {
   readonly zstdDecompressSync?: (input: Uint8Array, options: Options) => Uint8Array
   readonly zstdDecompress?: Parameters<typeof promisify>[0]
-  readonly createZstdDecompress?: () => zlib.Gunzip
+  readonly createZstdDecompress?: () => Gunzip
 }
-const native: ZstdFunctions = zlib as unknown as ZstdFunctions
+const native = (): ZstdFunctions =>
+  process.getBuiltinModule('node:zlib') as unknown as ZstdFunctions
 
 /** Whether this Node can decode Zstandard. */
-export const hasZstd: boolean = native.zstdDecompressSync !== undefined
+export const hasZstd = (): boolean => native().zstdDecompressSync !== undefined
 
 /** The message for content after the end of encoded data. */
 export const EXTRA_BYTES = 'more bytes after the end of the data'
@@ -185,12 +186,12 @@ function framesOf(input: Uint8Array): Uint8Array[] {
 
 /** Decodes whole content. @throws Error for invalid or truncated content, as `node:zlib` does. */
 export function zstdDecodeSync(input: Uint8Array, maxOutputLength: number): Uint8Array {
-  return driveSync(decodeFrames(input, maxOutputLength, native.zstdDecompressSync!))
+  return driveSync(decodeFrames(input, maxOutputLength, native().zstdDecompressSync!))
 }
 
 /** As {@link zstdDecodeSync}, on Node's thread pool. */
 export function zstdDecode(input: Uint8Array, maxOutputLength: number): Promise<Uint8Array> {
-  const decode = promisify(native.zstdDecompress!) as Decode
+  const decode = promisify(native().zstdDecompress!) as Decode
   return drive(decodeFrames(input, maxOutputLength, decode))
 }
 
@@ -218,7 +219,7 @@ function leftAfter(part: Uint8Array, left: number, most: number): number {
 /** Decodes a stream frame by frame, with backpressure, so that a zip bomb stays small. */
 export class ZstdDecoder extends Transform {
   readonly #frames = new ZstdFrames()
-  #inner: zlib.Gunzip | null = null
+  #inner: Gunzip | null = null
 
   override _transform(chunk: Uint8Array, _encoding: BufferEncoding, done: TransformCallback): void {
     try {
@@ -261,8 +262,8 @@ export class ZstdDecoder extends Transform {
     inner.end(piece.bytes)
   }
 
-  #open(): zlib.Gunzip {
-    const inner = native.createZstdDecompress!()
+  #open(): Gunzip {
+    const inner = native().createZstdDecompress!()
     inner.on('data', (decoded: Buffer) => {
       if (!this.push(decoded)) inner.pause()
     })

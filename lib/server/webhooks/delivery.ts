@@ -9,8 +9,7 @@
  * @module
  */
 import { lookup, type LookupAddress } from 'node:dns'
-import { request as httpRequest, type ClientRequest, type IncomingMessage } from 'node:http'
-import { request as httpsRequest } from 'node:https'
+import type { ClientRequest, IncomingMessage } from 'node:http'
 import { isIP, type LookupFunction } from 'node:net'
 import { isPublicAddress } from '../../internal/web.js'
 
@@ -56,7 +55,8 @@ export function deliver(
     // Node connects to a literal address without a lookup.
     if (isIP(host) !== 0 && !rules.allowPrivate && !isPublicAddress(host))
       throw refusedAddress(host)
-    const send = url.protocol === 'https:' ? httpsRequest : httpRequest
+    const isSecure = url.protocol === 'https:'
+    const { request: send } = process.getBuiltinModule(isSecure ? 'node:https' : 'node:http')
     const request: ClientRequest = send(url, {
       method: 'POST',
       agent: false,

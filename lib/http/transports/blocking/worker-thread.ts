@@ -1,4 +1,4 @@
-import { MessageChannel, receiveMessageOnPort, Worker, type MessagePort } from 'node:worker_threads'
+import type { MessagePort, Worker } from 'node:worker_threads'
 import { WorkerError } from '../../errors.js'
 import { CONTROL, WORKER, type WorkerStart } from './protocol.js'
 import { workerCode } from './worker-code.js'
@@ -29,22 +29,23 @@ const PROLOGUE = `{
 
 /** The thread behind `Client`, and how it ended. It does not keep the process running. */
 export class WorkerThread {
+  readonly #threads = process.getBuiltinModule('node:worker_threads')
   readonly #worker: Worker
   readonly #control: Int32Array
   readonly #report = new SharedArrayBuffer(REPORT_BYTES)
   /** One end of a channel whose other end closes when the thread ends, however that happens. */
   #lifeline: MessagePort
-  readonly #probe = new MessageChannel()
+  readonly #probe = new this.#threads.MessageChannel()
 
   /** @throws {@link WorkerError} when the thread cannot be started, or this one may not wait. */
   constructor(data: Omit<WorkerStart, 'lifeline' | 'report'>) {
     this.#control = data.control
     checkWaiting(data.control)
-    const { port1, port2 } = new MessageChannel()
+    const { port1, port2 } = new this.#threads.MessageChannel()
     this.#lifeline = port1
     const workerData: WorkerStart = { ...data, lifeline: port2, report: this.#report }
     try {
-      this.#worker = new Worker(PROLOGUE + workerCode(), {
+      this.#worker = new this.#threads.Worker(PROLOGUE + workerCode(), {
         eval: true,
         workerData,
         transferList: [data.port, port2],
@@ -75,14 +76,15 @@ export class WorkerThread {
   probe(): void {
     if (!this.alive) return
     // Takes in that the other end has closed.
-    receiveMessageOnPort(this.#lifeline)
+    this.#threads.receiveMessageOnPort(this.#lifeline)
     try {
       this.#probe.port1.postMessage(this.#lifeline, [this.#lifeline])
     } catch {
       this.markDead()
       return
     }
-    this.#lifeline = (receiveMessageOnPort(this.#probe.port2) as { message: MessagePort }).message
+    const received = this.#threads.receiveMessageOnPort(this.#probe.port2)
+    this.#lifeline = (received as { message: MessagePort }).message
   }
 
   markDead(): void {
