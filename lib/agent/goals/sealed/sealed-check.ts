@@ -16,7 +16,6 @@
  *
  * @module
  */
-import { dirname } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { describeError } from '../../../internal/errors.js'
 import {
@@ -26,41 +25,34 @@ import {
 import { GoalCheckError } from '../../errors.js'
 import type { SealedMode } from '../../events.js'
 import { mayPass } from '../../exhaustion.js'
-import type {
-  GoalBaseline, GoalCheckContext, GoalSpec, GoalVerdict, KeptTests,
-} from '../../goal.js'
+import type { GoalBaseline, GoalCheckContext, GoalSpec, GoalVerdict } from '../../goal.js'
 import {
   captureDependencies, compareDependencies, type DependencyComparison,
 } from '../../workspace/dependencies.js'
 import type { LeftOut } from '../../tree.js'
 import { pathsLeftOut } from '../../workspace/left-out.js'
-import { fileSystemTime, makeUnread, touchedFiles } from '../../workspace/touched-files.js'
+import { makeUnread } from '../../workspace/touched-files.js'
 import { checkGoal, patienceOf } from '../check.js'
 import { commandGoal } from '../command-goal.js'
 import { checkHeldOut, NONE_LEFT } from '../holdout/check-held-out.js'
 import { MAX_EVALUATIONS, type HoldoutRun } from '../holdout/held-out-tests.js'
 import { compareFiles } from '../protected-files.js'
 import { listChanges } from '../compare-tests.js'
-import { areHashed } from '../../test-outcomes.js'
-import { fileOf, isFile } from '../reports/test-names.js'
-import { asksForFiles, changedAnswers } from './asked-of-git.js'
+import { asksForFiles } from './asked-of-git.js'
 import { CheckCopies, type CheckCopiesOptions } from './check-copies.js'
+import { confirmInCopy } from './confirm.js'
 import { couldNotRun } from './could-run.js'
 import { gitState } from './git-index.js'
 import { deedsAgainst } from './deeds.js'
-import { freshResults, rulesOfMake } from './make-results.js'
-import { filesToLeaveOut, type LeftOutReason } from './new-files.js'
+import { filesToLeaveOut } from './new-files.js'
 import { listFiles } from './list-files.js'
-import { belonging, both, MAX_PATHS, observe, startOf, type Observed } from './observe.js'
-import { TextReader } from './read-texts.js'
+import { both, MAX_PATHS, observe, startOf, type Observed } from './observe.js'
 import type { SealedCopy } from './sealed-copy.js'
-import { existingIn, missingIn, stateOf, timesOf } from './file-states.js'
+import { missingIn, stateOf, timesOf } from './file-states.js'
 import { changesAround, dataIn, scriptOf, surroundingsOf } from './surroundings.js'
 import type { RunChecks, SealedVerdict } from './sealing.js'
 import { restorableData, restoreFiles } from './to-restore.js'
-import {
-  DEPENDENCY_RULE, failed, HELD_OUT, leftOutNote, required, restoredNote,
-} from './words.js'
+import { DEPENDENCY_RULE, failed, HELD_OUT, required } from './words.js'
 
 /** What sealed checks of one run need. */
 export interface SealedChecksOptions extends CheckCopiesOptions {
@@ -260,7 +252,7 @@ export class SealedChecks implements RunChecks {
   async #sealed(passed: Passed, seal: StoredSeal, start: SealStart): Promise<SealedVerdict> {
     const { goal, context, atStart, caches, inPlace } = passed
     const work = (copy: SealedCopy): Promise<SealedVerdict> =>
-      this.#confirm(goal, context, copy, seal, start, atStart, inPlace)
+      confirmInCopy(copy, { goal, context, seal, start, atStart, inPlace })
     const hasFailed = ({ verdict }: SealedVerdict): boolean => !verdict.achieved
     return await this.#copies.withPackages(context, work, caches, hasFailed)
   }
@@ -364,92 +356,6 @@ export class SealedChecks implements RunChecks {
     return allowsDependencyChanges ? { ...found, changes: [] } : found
   }
 
-  async #confirm(
-    goal: GoalSpec,
-    context: GoalCheckContext,
-    copy: SealedCopy,
-    seal: StoredSeal,
-    start: SealStart,
-    atStart: FilesAtStart,
-    inPlace: GoalVerdict,
-  ): Promise<SealedVerdict> {
-    const { baseline, signal } = context
-    const { root } = copy
-    const left = await this.#putAside(goal, context, copy, start)
-    const { restored, lost } = await restoreFiles(copy, seal, context, atStart)
-    if (lost.length > 0) return result(failed(inPlace, modified(lost), ''))
-    const answers = start.asked === undefined ? []
-      : await changedAnswers(copy, await scriptOf(goal, root), start.asked)
-    if (answers.length > 0) {
-      return result(failed(inPlace, `tests changed: ${listChanges(answers)}`, ''))
-    }
-    const since = await fileSystemTime(dirname(root))
-    const verdict = await copy.check(goal, context.baselineTests)
-    const touched = await touchedFiles(root, since, signal)
-    if (!verdict.achieved) {
-      const note = `${leftOutNote(left)}${restoredNote(restored)}`
-      return result(failed(verdict, verdict.reason, note))
-    }
-    const written = touched.changed.filter((path) => Object.hasOwn(baseline.files, path))
-    if (written.length > 0) {
-      const changes = written.map((path) => `${path} was changed while the check ran`)
-      return result(failed(verdict, `tests changed: ${listChanges(changes)}`, ''))
-    }
-    const problem = await deedsAgainst(verdict, root, start, baseline, atStart)
-    if (problem !== null) return result(failed(verdict, problem, ''))
-    const { unclaimed: _, ...more } = await belonging(
-      goal, baseline, root, touched, verdict.test_files, signal,
-    )
-    const late = await changedSince(more.files, atStart)
-    if (late.length > 0) return result(failed(verdict, modified(late), ''))
-    const found = Object.keys(more.files).length === 0 ? null : more
-    const failing = await this.#newTests(goal, context, copy, left, verdict)
-    if (failing !== null) return result(failing, found)
-    const { canaries } = verdict.assurance
-    const assurance = { ...verdict.assurance, sealed: true, canaries }
-    // People know the counts and the time of the folder itself.
-    return result({ ...inPlace, assurance, output: verdict.output }, found)
-  }
-
-  /** Takes out what the copy must not have, and gives what a runner would load by itself. */
-  async #putAside(
-    goal: GoalSpec,
-    { baseline, cwd, signal }: GoalCheckContext,
-    copy: SealedCopy,
-    start: SealStart,
-  ): Promise<ReadonlyMap<string, LeftOutReason>> {
-    const { root } = copy
-    const kept = new Set(start.kept)
-    const left = await filesToLeaveOut({ root, goal, baseline, kept, signal })
-    await copy.putAside([...left.keys()])
-    await copy.putAside(await existingIn(root, start.made ?? []))
-    await copy.makeExecutable(start.executable ?? [])
-    const rules = await rulesOfMake(Object.keys(baseline.files), new TextReader(root))
-    await copy.makeOld(await freshResults(cwd, rules, start.since, signal))
-    return left
-  }
-
-  /** The verdict when new tests fail; null when they pass, and when there are none. */
-  async #newTests(
-    goal: GoalSpec,
-    { baselineTests }: GoalCheckContext,
-    copy: SealedCopy,
-    left: ReadonlyMap<string, LeftOutReason>,
-    before: GoalVerdict,
-  ): Promise<GoalVerdict | null> {
-    const isNew = (path: string): boolean => left.get(path) === 'new test'
-    const mine = [...left.keys()].filter(
-      (path) => isNew(path) || left.get(path) === 'helper of tests',
-    )
-    if (goal.reporter === null || !mine.some(isNew)) return null
-    await copy.putBack(mine)
-    const { max_duration_ms: _, ...unlimited } = goal
-    const verdict = await copy.check({ ...unlimited, allow_test_changes: true }, null)
-    const [failing, all] = failingOf(verdict, baselineTests ?? before.tests, isNew)
-    if (failing === 0) return null
-    return failed(verdict, `${failing} of ${all} new tests fail`, '')
-  }
-
   /** What has passed so far must pass the held-out tests as well. */
   async #heldOut(
     goal: GoalSpec,
@@ -547,42 +453,10 @@ function lacking({ root, verdict }: Observed, goal: GoalSpec): string | null {
 /** File systems count in steps of up to two seconds. */
 const CLOCK_MS = 2_000
 
-/** The files that were there at the start, with other content. */
-async function changedSince(
-  files: Readonly<Record<string, string>>,
-  atStart: FilesAtStart,
-): Promise<readonly string[]> {
-  const changed: string[] = []
-  for (const [path, hash] of Object.entries(files)) {
-    const before = await atStart.hashOf(path)
-    if (before != null && before !== hash) changed.push(path)
-  }
-  return changed
-}
-
 function result(verdict: GoalVerdict, found: StoredSeal | null = null): SealedVerdict {
   return { verdict, found, unavailable: null }
 }
 
-function modified(paths: readonly string[]): string {
-  return `tests changed: ${listChanges(paths.map((path) => `${path} was modified`))}`
-}
-
 function isSame(one: GoalVerdict, other: GoalVerdict): boolean {
   return one.achieved === other.achieved && isDeepStrictEqual(one.tests, other.tests)
-}
-
-/** How many new tests fail, of how many. What is hashed has no names: all tests count then. */
-function failingOf(
-  { counts, tests }: GoalVerdict,
-  known: KeptTests | null,
-  isNew: (path: string) => boolean,
-): readonly [failing: number, all: number] {
-  if (tests === null || areHashed(tests) || areHashed(known))
-    return [counts?.failed ?? 0, counts?.total ?? 0]
-  const all = Object.entries(tests).filter(
-    // A file that does not load has the name of the file alone.
-    ([name]) => !Object.hasOwn(known ?? {}, name) && isNew(isFile(name) ? name : fileOf(name)),
-  )
-  return [all.filter(([, outcome]) => outcome === 'fail').length, all.length]
 }
