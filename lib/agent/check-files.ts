@@ -107,6 +107,8 @@ export interface FilesAtStart {
   stored(paths: readonly string[]): Promise<ReadonlyMap<string, string>>
   /** Makes stored files in a folder where they are missing; gives those that it made. */
   restore(folder: string, paths: readonly string[]): Promise<readonly string[]>
+  /** Paths of files that are not as at the start; null if that is not known. */
+  changed(): Promise<readonly string[] | null>
   /** How a copy of the folder gets the files of the start; null if they are not known. */
   rewind(): Promise<Rewind | null>
 }
@@ -123,6 +125,16 @@ export interface Rewind {
   complete(copy: string): Promise<readonly string[]>
 }
 
+/** What a passed sealed check did with the files that the run had changed, by path. */
+export interface CheckedFiles {
+  /** Read as the run left them; null where the file system does not tell what was read. */
+  readonly verified: readonly string[] | null
+  /** New tests and their helpers: the check passes without them, and with them. */
+  readonly added: readonly string[]
+  /** The check passes with these as at the start, and without the new ones of them. */
+  readonly held_back: readonly string[]
+}
+
 /** One file that belongs to the check of a run. */
 export interface CheckFile {
   /** Relative to the folder of the run. */
@@ -137,6 +149,17 @@ export interface CheckFiles {
   readonly observed: boolean
   /** Why the run has no sealed checks; null when it has. */
   readonly sealed_unavailable: string | null
+}
+
+/** See {@link CheckedFiles}; `not_read`: the check never reads the file. */
+export type FileGroup = keyof CheckedFiles | 'not_read'
+
+/** Held-back files that details and events name. */
+const MAX_SHOWN = 100
+
+/** The held-back files that details and events name. */
+export function shownOf({ held_back }: Pick<CheckedFiles, 'held_back'>): readonly string[] {
+  return held_back.slice(0, MAX_SHOWN)
 }
 
 /** All of what was found so far. */

@@ -5,6 +5,7 @@
  * @module
  */
 import type { JsonObject } from '../internal/json.js'
+import type { FileGroup } from './check-files.js'
 import type { CheckpointReason, RunOwner } from './events.js'
 import type { LeftOut } from './tree.js'
 
@@ -46,6 +47,12 @@ export interface NetChange {
   readonly diff: string | null
   /** True when the diff does not show a secret that the file holds. */
   readonly redacted: boolean
+  /**
+   * What the newest verdict of the run has to do with the file: the check read it as the run left
+   * it; does not read it; passes without and with it, as with a new test; or passes with it as at
+   * the start, so that an apply leaves it out. Null if the last check was not made in a copy.
+   */
+  readonly group: FileGroup | null
 }
 
 /** The net changes between two checkpoints. */
@@ -113,6 +120,8 @@ export interface ApplyResult {
   readonly skipped: readonly string[]
   /** Empty unless `force` or `dry_run`: paths that both sides changed. `force` took the run's. */
   readonly conflicts: readonly string[]
+  /** What was left out because the verdict does not cover it. */
+  readonly held_back: readonly string[]
   /** The checkpoint of the folder before; null for `dry_run`. */
   readonly checkpoint_id: string | null
 }
@@ -126,6 +135,8 @@ export interface ChangeRange {
   readonly from?: string | undefined
   /** @defaultValue 'newest' */
   readonly to?: string | undefined
+  /** `delivered`: without what is held back, as an apply brings it. @defaultValue everything */
+  readonly only?: 'delivered' | undefined
 }
 
 /** What runs did to their folders. Every method takes the principal that calls; see `Caller`. */

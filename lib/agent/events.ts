@@ -11,7 +11,7 @@
  * @module
  */
 import type { JsonObject, JsonValue } from '../internal/json.js'
-import type { SealStart, StoredSeal } from './check-files.js'
+import type { CheckedFiles, SealStart, StoredSeal } from './check-files.js'
 import type { Assurance, GoalBaseline, GoalSpec, KeptTests, TestCounts } from './goal.js'
 import type { FrozenInstructions } from './instructions.js'
 import type { AssistantMessage, ImagePart, Message, ModelSettings, TraceContext } from './model.js'
@@ -255,6 +255,11 @@ export interface EventPayloads {
     readonly assurance?: Assurance
     /** Why no sealed check can be made, at the first check; absent when one can. */
     readonly sealed_unavailable?: string
+    /**
+     * Files of the run that the verdict does not cover, at most 100: the check was passed with them
+     * as at the start, or without them. Absent for none.
+     */
+    readonly held_back?: readonly string[]
     /** True when nothing was written since the last check, whose verdict is repeated here. */
     readonly cached: boolean
     readonly counts: TestCounts | null
@@ -303,6 +308,8 @@ export interface EventPayloads {
     readonly unheard?: readonly string[]
     /** The net change of the folder since the start; absent without checkpoints. */
     readonly changes?: ChangeCounts
+    /** The part of it that an apply brings; absent for all of it. */
+    readonly delivered?: ChangeCounts
   }
   readonly error: { readonly message: string; readonly traceback: string; readonly code: string }
   readonly log: { readonly level: 'info' | 'warn' | 'error'; readonly message: string }
@@ -490,6 +497,8 @@ export interface PrivatePayloads {
     readonly base?: string
   }
   readonly tool_started: { readonly plan: JsonObject }
+  /** What the check of the attempt has shown of its files; absent if it was not sealed. */
+  readonly attempt_chosen: { readonly files?: CheckedFiles }
   readonly conversation_compacted: {
     /** Tokens of conversation that the model accepts: it has refused more. */
     readonly room: number
@@ -513,6 +522,8 @@ export interface PrivatePayloads {
      * it.
      */
     readonly in_place?: SealStart
+    /** Of a sealed check that was passed. */
+    readonly files?: CheckedFiles
     /** True when the judge reached no verdict and is asked again; absent without a judge. */
     readonly undecided?: boolean
   }

@@ -42,7 +42,8 @@ export type {
   RestoreRequest,
 } from './request/workspace-requests.js'
 export type {
-  AskedOfGit, CheckFile, CheckFiles, Deed, Dependencies, GitState, PendingSeal, SealStart,
+  AskedOfGit, CheckedFiles, CheckFile, CheckFiles, Deed, Dependencies, FileGroup, GitState,
+  PendingSeal, SealStart,
   StoredSeal,
 } from './check-files.js'
 export { ENGINE_DEFAULTS } from './config.js'

@@ -131,6 +131,11 @@ export interface RunDetails {
   assurance: Assurance | null
   /** Files that belong to the check; null before the start, and for runs of earlier versions. */
   check_files: number | null
+  /**
+   * Files of the run that the last verdict does not cover, at most 100: the check was passed with
+   * them as at the start, or without them. Null if the last check was not made in a copy.
+   */
+  held_back: readonly string[] | null
   /** The run at the top of the tree: the run itself unless another one started it. */
   readonly root_run_id: string
   readonly role: 'root' | ChildRole
@@ -208,6 +213,8 @@ export interface RunHead {
   readonly hasResultSchema: boolean
   /** The `seq` of the record that has the result, and of the last answer; null for none. */
   resultSeq: number | null
+  /** The `seq` of the record with the files that the newest verdict covers; null for none. */
+  checkedSeq: number | null
   answerSeq: number | null
   readonly owner: RunOwner
   readonly idempotency: { readonly key: string; readonly body_hash: string } | null

@@ -35,8 +35,10 @@ export interface ChildEnd {
   readonly end_reason: EndReason | null
   readonly reason: string
   readonly assurance: Assurance | null
-  /** Its net change; null when that is not known. */
+  /** Its net change, of an attempt what would be delivered; null when that is not known. */
   readonly changes: ChangeCounts | null
+  /** Files that its verdict does not cover, at most 100; absent for none. */
+  readonly held_back?: readonly string[]
   /** Of its last check; null if that counts no tests, or says that they were changed. */
   readonly counts: TestCounts | null
   readonly usage: ChildUsage
@@ -64,7 +66,10 @@ export interface Candidate {
   readonly status: RunStatus
   readonly reason: string
   readonly assurance: Assurance | null
+  /** What would be delivered. */
   readonly changes: ChangeCounts | null
+  /** Files that its verdict does not cover, at most 100; absent for none. */
+  readonly held_back?: readonly string[]
   readonly total_tokens: number
   readonly cost_usd: number
   readonly cost_known: boolean

@@ -250,8 +250,9 @@ class Session {
         if (typed === 'n') return await dialogue.say(kept)
         if (typed !== 'y') continue
         try {
-          const { applied } = await workspaces.apply(run_id, {})
-          return await dialogue.say(`applied: ${applied.join(', ')}`)
+          const { applied, held_back: held } = await workspaces.apply(run_id, {})
+          const without = held.length === 0 ? '' : `; held back: ${held.join(', ')}`
+          return await dialogue.say(`applied: ${applied.join(', ')}${without}`)
         } catch (error) {
           if (!(error instanceof AgentError)) throw error
           return await dialogue.say(['red', error.message], `; ${kept}`)

@@ -33,10 +33,12 @@ const LINES: { readonly [K in EventKind]?: (event: EventOf<K>) => Part[] | null 
     if (code === 0) return null
     return labelled(tool, ['yellow', `exit ${code}`], ['dim', lastLine(output)])
   },
-  goal_check({ payload: { achieved, reason, counts, duration_ms } }) {
+  goal_check({ payload: { achieved, reason, counts, duration_ms, held_back: held = [] } }) {
     const tests = counts === null ? '' : `${counts.passed}/${counts.total} pass, `
     const verdict: Part = achieved ? ['green', 'met'] : ['red', 'not met']
-    return labelled('check', verdict, `: ${brief(reason)}`, ` (${tests}${duration_ms} ms)`)
+    const without = held.length === 0 ? '' : `; held back: ${brief(held.join(', '))}`
+    const facts = ` (${tests}${duration_ms} ms)${without}`
+    return labelled('check', verdict, `: ${brief(reason)}`, facts)
   },
   human_check_required: ({ payload }) => labelled('gate', ['yellow', brief(payload.summary)]),
   human_check_response: ({ payload }) => labelled('answer', payload.decision),
@@ -137,10 +139,12 @@ const DIFF_LINE = 2_000
 /** The lines of a net change, for as long as somebody reads them. */
 export function* diffLines({ changes, more, left_out, note }: NetChanges): Generator<Part[]> {
   if (note !== null) yield [['dim', note]]
-  for (const { path, old_path, status, additions, deletions, diff, binary } of changes) {
+  for (const change of changes) {
+    const { path, old_path, status, additions, deletions, diff, binary, group } = change
     const from = old_path === null ? '' : `${old_path} → `
     const counts = binary ? ' (binary)' : ` (+${additions} -${deletions})`
-    yield [['bold', `${status} ${from}${path}`], ['dim', counts]]
+    const held: Part = group === 'held_back' ? ['yellow', ' held back'] : ''
+    yield [['bold', `${status} ${from}${path}`], ['dim', counts], held]
     for (const line of linesOf(diff ?? '')) yield [diffPart(line)]
     if (diff === null) yield [['dim', '  its diff is too large, or its content is not stored']]
   }

@@ -4,7 +4,7 @@ import { stripVTControlCharacters } from 'node:util'
 import { cut, harmless, render } from '../../lib/cli/print.js'
 import { shellWord } from '../../lib/internal/text.js'
 import { wantsColour } from '../../lib/cli/terminal.js'
-import { farewellOf, lineOf } from '../../lib/cli/timeline.js'
+import { diffLines, farewellOf, lineOf } from '../../lib/cli/timeline.js'
 import { INVISIBLE_SAMPLES } from '../helpers/invisible.js'
 
 test('no byte and no code unit of a text controls the terminal', () => {
@@ -143,4 +143,24 @@ test('a call of try_patches is one line: how many patches it tried, and how many
   assert.equal(triedLine(none), '  try_patches no patch: the command ran as it is')
   assert.equal(triedLine('something\nelse'), '  try_patches something else')
   assert.match(triedLine('command is required', 1), /^ {2}try_patches exit 1 command is required$/)
+})
+
+test('what a verdict does not cover is named with the check and with the changes', () => {
+  const payload = {
+    achieved: true, reason: 'exit code 0', cached: false, counts: null, duration_ms: 12,
+    held_back: ['cases.json', 'Makefile'],
+  }
+  const event = { kind: 'goal_check', payload, run_id: 'r', iteration: 1, ts: 1, seq: 1 }
+  assert.equal(
+    render(lineOf(event as never)!, false, null),
+    '  check      met: exit code 0 (12 ms); held back: cases.json, Makefile',
+  )
+  const counts = { additions: 1, deletions: 1, binary: false }
+  const rest = { old_path: null, status: 'modified', diff: '', mode: {}, redacted: false }
+  const changed = { ...counts, ...rest }
+  const changes = ['held_back', 'verified'].map((group) => ({ path: group, group, ...changed }))
+  const lines = [...diffLines({ changes, more: 0, left_out: [], note: null } as never)]
+  assert.deepEqual(lines.map((line) => render(line, false, null)), [
+    'modified held_back (+1 -1) held back', 'modified verified (+1 -1)',
+  ])
 })

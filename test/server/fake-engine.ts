@@ -118,6 +118,7 @@ export class FakeEngine implements ServiceEngine {
       forked_from: null,
       assurance: null,
       check_files: null,
+      held_back: null,
       root_run_id: runId,
       role: 'root',
       attempts: null,

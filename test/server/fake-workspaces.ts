@@ -118,6 +118,7 @@ export class FakeWorkspaces implements RunWorkspaces {
       merged: ['readme.md'],
       skipped: [],
       conflicts: [],
+      held_back: [],
       checkpoint_id: isDry ? null : NEWEST,
     }
   }
@@ -136,7 +137,7 @@ export class FakeWorkspaces implements RunWorkspaces {
     const redacted = this.secrets.has(path)
     const diff = redacted ? '+[redacted]\n' : `+${String(this.files.get(path))}`
     const counts = { additions: 1, deletions: 0, binary: false }
-    return { path, old_path: null, status: 'added', ...counts, mode, diff, redacted }
+    return { path, old_path: null, status: 'added', ...counts, mode, diff, redacted, group: null }
   }
 
   #refuse(paths: readonly string[]): never {

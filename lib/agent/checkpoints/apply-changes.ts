@@ -7,12 +7,15 @@ import type { Tree } from '../tree.js'
 import { comparePaths, netChanges } from '../workspace/net-changes.js'
 import { readTree } from '../workspace/read-tree.js'
 import { folderSteps } from '../workspace/tree-folders.js'
+import { deliveredPaths } from './delivered.js'
 import type { FileOperations, Operation, StoredFolder } from './file-operations.js'
 
 /** What is applied of an isolated run. */
 export interface Apply extends Pick<Operation, 'by' | 'force' | 'waits'> {
   /** Null for all that the run changed. */
   readonly paths: readonly string[] | null
+  /** True: with what its verdict does not cover. */
+  readonly includesHeldBack: boolean
   readonly dryRun: boolean
 }
 
@@ -27,13 +30,18 @@ export interface Apply extends Pick<Operation, 'by' | 'force' | 'waits'> {
 export async function applyChanges(
   operations: FileOperations,
   folder: StoredFolder,
-  { paths, dryRun, ...how }: Apply,
+  { paths, dryRun, includesHeldBack, ...how }: Apply,
 ): Promise<ApplyResult> {
   const { log } = folder
   const trees = treesOf(log)
   const ours = await readTree(operations.objects, trees.newest)
   const began = await operations.changesBegan(log)
-  const wanted = paths === null ? null : await changedPaths(began, ours, paths)
+  const files = includesHeldBack || paths !== null ? null : log.state.checkedFiles
+  const wanted =
+    paths === null
+      ? await deliveredPaths(began, ours, files)
+      : await changedPaths(began, ours, paths)
+  const held_back = wanted === null ? [] : files?.held_back ?? []
   const { captured, tree: theirs } = await folder.capture()
   const plan = await operations.planApply(log, { ours, theirs }, wanted, how.force)
   const { steps, folders, merged, conflicts } = plan
@@ -47,7 +55,7 @@ export async function applyChanges(
   }
   if (dryRun) {
     await operations.assertRoom(folder, plan)
-    return { applied: planned, merged, skipped: [], conflicts, checkpoint_id: null }
+    return { applied: planned, merged, skipped: [], conflicts, held_back, checkpoint_id: null }
   }
   const operation = { operation: 'apply', after: trees.newest, paths: wanted, ...how } as const
   const done = await operations.change(folder, operation, captured, plan)
@@ -57,6 +65,7 @@ export async function applyChanges(
     merged: merged.filter((path) => reached.has(path)),
     skipped: done.skipped,
     conflicts,
+    held_back,
     checkpoint_id: captured.checkpoint_id,
   }
 }

@@ -45,6 +45,7 @@ import { openPinned } from '../workspace/open.js'
 import type { PinnedFolder } from '../workspace/pinned-folder.js'
 import { readContent, readTree } from '../workspace/read-tree.js'
 import { checkpointDraft } from './checkpoint-chain.js'
+import { deliveredPaths } from './delivered.js'
 import type { CheckpointSettings } from './settings.js'
 import { failureOf, noteHalf, noteWhole, warnOf } from './unfinished.js'
 
@@ -444,7 +445,9 @@ export class FileOperations {
     if (workspace !== 'isolated' || checkpoints === null || changes === 'discarded') return null
     const { objects } = this.#settings.use
     const ours = await readTree(objects, checkpoints.newest)
-    const { steps, folders, conflicts } = await this.planApply(log, { ours, theirs }, null, false)
+    const files = log.state.checkedFiles
+    const paths = await deliveredPaths(await this.changesBegan(log), ours, files)
+    const { steps, folders, conflicts } = await this.planApply(log, { ours, theirs }, paths, false)
     const left = steps.length + folders.steps.length + conflicts.length
     const state = left === 0 ? 'applied' : 'pending'
     return state === changes ? null : state

@@ -28,13 +28,18 @@ import { readContent, readTree } from '../workspace/read-tree.js'
 import { readDifference } from '../workspace/load-tree-diff.js'
 import { planFolders } from '../workspace/tree-folders.js'
 import { checkpointDraft } from './checkpoint-chain.js'
+import { deliveredTree } from './delivered.js'
 import type { CheckpointSettings } from './settings.js'
 import type { Tree, TreeEntry } from '../tree.js'
 import { applySteps, planRestore } from '../workspace/apply.js'
 import { outsideTree, pathsLeftOut } from '../workspace/left-out.js'
 
 /** What changed since the start of the run, or since its last gate; null when that is not known. */
-export type Compare = (since: 'start' | 'gate') => Promise<CountedChanges | null>
+export type Compare = (
+  since: 'start' | 'gate',
+  /** Paths that count as they were. */
+  held?: readonly string[],
+) => Promise<CountedChanges | null>
 
 const MACHINE = 'waiting for the machine'
 
@@ -150,13 +155,13 @@ export class RunCheckpoints implements AsyncDisposable {
     const { checkpoints, frozen } = state
     const added = draft?.kind === 'checkpoint' ? draft.payload.checkpoint_id : undefined
     const newest = added ?? checkpoints?.newest
-    return async (since) => {
+    return async (since, held = []) => {
       const began = since === 'start' ? frozen.fork?.applies_from : undefined
       const from = began ?? checkpoints?.[since] ?? newest
       if (from === undefined || newest === undefined || this.#isOff) return null
       const { clock, use } = this.#settings
       const compare = (): Promise<CountedChanges> =>
-        raceAbort(compareTrees(use.objects, from, newest), signal)
+        raceAbort(compareTrees(use.objects, from, newest, held), signal)
       // What cannot be read any more is named where people look at the changes.
       return await untilPossible(compare, signal, clock).catch(() => null)
     }
@@ -260,9 +265,11 @@ async function compareTrees(
   objects: ObjectStore,
   from: string,
   to: string,
+  held: readonly string[],
 ): Promise<CountedChanges> {
   const both = from === to ? null : await readDifference(objects, from, to)
-  const changes = both === null ? [] : await inSlices(netChanges(both.before, both.after))
+  const after = both && deliveredTree(both.before, both.after, held)
+  const changes = after === null ? [] : await inSlices(netChanges(both!.before, after))
   return await countChanges(changes, (entry) => readContent(objects, entry))
 }
 
@@ -309,6 +316,12 @@ export class StartFiles implements FilesAtStart {
       return after === undefined ? [] : [{ path, before: null, after }]
     })
     return (await applySteps(folder, steps, this.#contentOf)).done
+  }
+
+  async changed(): Promise<readonly string[] | null> {
+    const start = await this.#start()
+    if (start === null) return null
+    return (await inSlices(planRestore(await this.#now(), start))).map(({ path }) => path)
   }
 
   async rewind(): Promise<Rewind | null> {

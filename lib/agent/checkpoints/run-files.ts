@@ -84,7 +84,9 @@ export class EngineRunFiles implements RunFiles {
   async #apply(log: LogWriter, signal: AbortSignal): Promise<void> {
     const { details, owner } = log.state.head
     const roots = await this.#settings.rootsOf(owner)
-    const all = { paths: null, dryRun: false, force: false, by: null, waits: true }
+    const all = {
+      paths: null, includesHeldBack: false, dryRun: false, force: false, by: null, waits: true,
+    }
     await this.#operations.inFolder(details.cwd, roots, log, signal, (folder) =>
       applyChanges(this.#operations, folder, all),
     )

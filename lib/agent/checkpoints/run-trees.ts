@@ -4,6 +4,7 @@
  * @module
  */
 import { hash } from '../../internal/hash.js'
+import type { CheckedFiles } from '../check-files.js'
 import type { Checkpoint } from '../checkpoint.js'
 import { CheckpointError, WorkspaceError } from '../errors.js'
 import type { ForkBase, RunOwner } from '../events.js'
@@ -19,6 +20,7 @@ import { openPinned } from '../workspace/open.js'
 import { readContent, readTree } from '../workspace/read-tree.js'
 import { exactPath } from '../workspace/raw-paths.js'
 import { WalkedRoot } from '../workspace/walk-folder.js'
+import { checkedFilesOf } from './delivered.js'
 import { boundedObjects } from './object-use.js'
 import { isOfOriginal, newestFirst } from './checkpoint-chain.js'
 import type { Copies } from './run-logs.js'
@@ -97,6 +99,11 @@ export class RunTreeReader {
     if (details.forked_from == null) return undefined
     const [first] = await this.#settings.store.read(details.run_id, 0, 1)
     return first?.kind === 'run_created' ? first.private?.fork : undefined
+  }
+
+  /** What the newest verdict of a run covers; null if that is not known. */
+  async checkedFiles(head: RunHead): Promise<CheckedFiles | null> {
+    return await checkedFilesOf(this.#settings.store, head)
   }
 
   /** The tree, by its name, with which the changes began that applying the run brings. */

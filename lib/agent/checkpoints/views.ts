@@ -9,16 +9,18 @@ import { createHash } from 'node:crypto'
 import type {
   ChangeRange, FileContent, FileEntry, FileList, NetChange, NetChanges,
 } from '../checkpoint.js'
+import type { CheckedFiles } from '../check-files.js'
 import { CheckpointError, WorkspaceError } from '../errors.js'
 import { redactor } from '../redaction/redactor.js'
 import type { RunHead } from '../run-details.js'
 import type { LeftOut, Tree } from '../tree.js'
 import {
-  describeChanges, holdsSecret, MAX_CHANGES, modeOf, secretsIn,
+  describeChanges, holdsSecret, MAX_CHANGES, modeOf, secretsIn, type DescribedChange,
 } from '../workspace/render-changes.js'
 import { netChanges, sortedByPath, type TreeChange } from '../workspace/net-changes.js'
 import { patchOf } from '../workspace/patch.js'
 import { folderSteps, type FolderStep } from '../workspace/tree-folders.js'
+import { deliveredTree, groupsOf } from './delivered.js'
 import { nothingKept, type NamedTree, type RunTreeReader, type Viewer } from './run-trees.js'
 
 /** Entries of one folder that are listed. */
@@ -37,20 +39,25 @@ export async function showChanges(
     return { from: null, to: null, changes: [], more: 0, left_out: [], note: nothingKept(head) }
   }
   const [before, after] = await bothTrees(trees, head, range, viewer)
-  const changes = await inSlices(netChanges(before.tree, after.tree))
+  const files = await trees.checkedFiles(head)
+  const tree = range.only === undefined ? after.tree : delivered(before, after, files)
+  const changes = await inSlices(netChanges(before.tree, tree))
   const described = await describeChanges(changes, eitherContent(before, after))
-  const ofFolders = (await inSlices(folderSteps(before.tree, after.tree))).map(describeFolder)
+  const ofFolders = (await inSlices(folderSteps(before.tree, tree))).map(describeFolder)
   const left_out = joined(before.tree.leftOut, after.tree.leftOut)
   const hasMoved = range.to === 'now' && after.at !== 'now'
   const note = hasMoved ? 'the copy of the run is not here: this is its newest checkpoint' : null
   const all = sortedByPath([...described.changes, ...ofFolders])
-  const shown = all.slice(0, MAX_CHANGES).map(withoutSecretNames)
+  const groupOf = groupsOf(files)
+  const shown = all.slice(0, MAX_CHANGES).map((change) =>
+    withoutSecretNames({ ...change, group: groupOf(change.path, change.old_path) }),
+  )
   const more = described.more + all.length - shown.length
   return { from: before.at, to: after.at, changes: shown, more, left_out, note }
 }
 
 /** A change of a folder: it has no lines, and modes that begin with `04`, as in git. */
-function describeFolder({ path, before, after }: FolderStep): NetChange {
+function describeFolder({ path, before, after }: FolderStep): DescribedChange {
   const status = before === null ? 'added' : after === null ? 'deleted' : 'modified'
   const mode = { before: folderMode(before), after: folderMode(after) }
   const counts = { additions: 0, deletions: 0, binary: false, diff: '', redacted: false }
@@ -82,10 +89,15 @@ export async function showPatch(
   viewer: Viewer,
 ): Promise<Uint8Array> {
   const [before, after] = await bothTrees(trees, head, range, viewer)
-  const changes = await inSlices(netChanges(before.tree, after.tree))
+  const files = range.only === undefined ? null : await trees.checkedFiles(head)
+  const changes = await inSlices(netChanges(before.tree, delivered(before, after, files)))
   const contentOf = eitherContent(before, after)
   if (!raw) await refuseSecrets(changes, contentOf)
   return await patchOf(changes, contentOf)
+}
+
+function delivered(before: NamedTree, after: NamedTree, files: CheckedFiles | null): Tree {
+  return deliveredTree(before.tree, after.tree, files?.held_back ?? [])
 }
 
 async function bothTrees(

@@ -1,4 +1,6 @@
-import { checkOptions, checkString, type OptionKinds } from '../../internal/options.js'
+import {
+  checkOptions, checkString, describeValue, type OptionKinds,
+} from '../../internal/options.js'
 import type { JsonObject } from '../../internal/json.js'
 import type {
   ApplyResult,
@@ -50,13 +52,20 @@ interface Parts {
   readonly operations: FileOperations
 }
 
-const RANGE: OptionKinds<ChangeRange> = { from: 'string', to: 'string' }
+const RANGE: OptionKinds<ChangeRange> = {
+  from: 'string', to: 'string', only: 'string',
+}
 const PATCH: OptionKinds<ChangeRange & { raw: boolean }> = {
   ...RANGE, raw: 'boolean! true if the caller may read files that hold secrets',
 }
 const LIST: OptionKinds<{ path?: string; at?: string }> = { path: 'string', at: 'string' }
 const READ: OptionKinds<{ at?: string; raw: boolean }> = {
   at: 'string', raw: 'boolean! true if the caller may read files that hold secrets',
+}
+
+function checkOnly({ only }: ChangeRange): void {
+  if (only === undefined || only === 'delivered') return
+  throw new TypeError(`only must be 'delivered', got ${describeValue(only)}`)
 }
 
 /** What an engine offers as `workspaces`. */
@@ -88,6 +97,7 @@ export class Workspaces implements RunWorkspaces {
     caller?: WorkspaceCaller,
   ): Promise<NetChanges> {
     checkOptions(range, RANGE, 'changes()')
+    checkOnly(range)
     const head = await this.#head(runId, caller)
     requireUnix()
     return await showChanges(this.#parts?.trees ?? null, head, range, viewerFor(head, caller))
@@ -99,6 +109,7 @@ export class Workspaces implements RunWorkspaces {
     caller?: WorkspaceCaller,
   ): Promise<Uint8Array> {
     checkOptions(range, PATCH, 'patch()')
+    checkOnly(range)
     const head = await this.#head(runId, caller)
     return await showPatch(this.#ready(head).trees, head, range, viewerFor(head, caller))
   }
@@ -166,6 +177,7 @@ export class Workspaces implements RunWorkspaces {
     const head = await this.#head(runId, caller)
     const given = checked<ApplyRequest>(APPLY_SCHEMA, request, ['paths'])
     const { paths = null, dry_run: dryRun = false, force = false } = given
+    const { include_held_back: includesHeldBack = false } = given
     refuseSecrets(paths)
     const { operations } = this.#ready(head)
     requireChanges(head)
@@ -177,7 +189,7 @@ export class Workspaces implements RunWorkspaces {
     const result = await logs.operate(head, dryRun ? null : cwd, async (log, signal) => {
       await operations.finish(log, signal, false)
       requireChanges(log.state.head)
-      const wanted = { paths, dryRun, force, by, waits: false }
+      const wanted = { paths, includesHeldBack, dryRun, force, by, waits: false }
       return await withFailures('apply', () =>
         operations.inFolder(cwd, roots, log, signal, (folder) =>
           applyChanges(operations, folder, wanted),

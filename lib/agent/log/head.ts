@@ -68,6 +68,7 @@ function createHead(record: RunCreated): RunHead {
     last_ts: record.ts,
     lastDecision: null,
     checkpointSeq: null,
+    checkedSeq: null,
     operation: null,
   }
 }
@@ -84,6 +85,7 @@ const ADDED: Pick<RunDetails, AddedField> = {
   forked_from: null,
   assurance: null,
   check_files: null,
+  held_back: null,
   root_run_id: '',
   role: 'root',
   attempts: null,
@@ -203,7 +205,8 @@ export type StoredHead = Omit<RunHead, 'details' | NewHeadField> &
   Partial<Pick<RunHead, NewHeadField>> & { readonly details: StoredDetails }
 
 type NewHeadField =
-  'answerSeq' | 'checkpointSeq' | 'hasInstructions' | 'hasResultSchema' | 'operation' | 'resultSeq'
+  | 'answerSeq' | 'checkedSeq' | 'checkpointSeq' | 'hasInstructions' | 'hasResultSchema'
+  | 'operation' | 'resultSeq'
 
 type StoredDetails = Omit<RunDetails, 'usage' | AddedField> &
   Partial<Pick<RunDetails, AddedField>> & {
@@ -226,6 +229,7 @@ type AddedField =
   | 'delegation'
   | 'fallback_models'
   | 'forked_from'
+  | 'held_back'
   | 'images'
   | 'instructions'
   | 'max_output_tokens'
@@ -248,6 +252,7 @@ export function completeHead({ details, ...head }: StoredHead): RunHead {
   const usage = { estimated_tokens: 0, ...details.usage }
   return {
     checkpointSeq: null,
+    checkedSeq: null,
     hasInstructions: false,
     hasResultSchema: false,
     resultSeq: null,

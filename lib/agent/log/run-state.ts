@@ -8,7 +8,7 @@ import type { JsonObject } from '../../internal/json.js'
 import type { Conversation } from '../conversation/conversation.js'
 import type { EventPayloads, NodeName, PrivatePayloads } from '../events.js'
 import type { ChildEnd, ChildRole } from '../run-tree.js'
-import type { StoredSeal } from '../check-files.js'
+import type { CheckedFiles, StoredSeal } from '../check-files.js'
 import type { GoalBaseline, KeptTests } from '../goal.js'
 import type { Message, ToolCall } from '../model.js'
 import type { RunHead } from '../run-details.js'
@@ -116,6 +116,8 @@ export interface RunState {
   readonly holdoutEvaluations: number
   /** What checks were seen to rest on; null before the first sealed one. */
   readonly seal: StoredSeal | null
+  /** What the newest verdict covers; null if that is not known. */
+  readonly checkedFiles: CheckedFiles | null
   /** A command ran since the last check; processes it left could change files during the check. */
   readonly mayHaveStrays: boolean
   /** Files that tools wrote, by path. */

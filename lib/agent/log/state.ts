@@ -84,6 +84,7 @@ function createState(record: RunRecord): FoldedState {
     result: frozen.request.result_schema === undefined ? null : NO_RESULT,
     holdoutEvaluations: 0,
     seal: fork?.seal ?? null,
+    checkedFiles: null,
     mayHaveStrays: false,
     changedFiles: new Map(),
     hasUnseenChanges: false,

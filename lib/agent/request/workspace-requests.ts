@@ -19,8 +19,10 @@ export interface RestoreRequest {
 
 /** Which changes of an isolated run to apply. */
 export interface ApplyRequest {
-  /** @defaultValue all that the run changed */
+  /** @defaultValue all that the run changed and is not held back */
   readonly paths?: readonly string[] | undefined
+  /** Also what the verdict does not cover. @defaultValue false */
+  readonly include_held_back?: boolean | undefined
   /** Only tell what would be done. @defaultValue false */
   readonly dry_run?: boolean | undefined
   /** Overwrite what others changed meanwhile. @defaultValue false */
@@ -90,7 +92,12 @@ export const APPLY_SCHEMA: JsonSchema = {
   title: 'ApplyRequest',
   additionalProperties: false,
   properties: {
-    paths: pathsOf('Only these files. Default: all that the run changed.'),
+    paths: pathsOf('Only these files. Default: all that the run changed and is not held back.'),
+    include_held_back: {
+      type: 'boolean',
+      default: false,
+      description: 'Also the files that the verdict does not cover.',
+    },
     dry_run: {
       type: 'boolean',
       default: false,

@@ -505,7 +505,8 @@ export class RunLoop {
       // It has not changed its folder itself.
       const winner = attempts.runs.find(({ attempt }) => attempt === attempts.chosen)
       const changes = winner?.changes ?? null
-      return this.#log.append(endingRecords(this.state, outcome, failure, changes))
+      const net = { changes, delivered: null }
+      return this.#log.append(endingRecords(this.state, outcome, failure, net))
     }
     const checkpoints = this.#context?.checkpoints ?? null
     const kills = checkpoints !== null && this.state.mayHaveStrays

@@ -28,12 +28,15 @@ const MAX_LOCKS = 5
 /** UTF-16 units that are searched for secrets at once, and those that two searches share. */
 const [SEARCHED_AT_ONCE, OVERLAP] = [128 * 1024, 32 * 1024]
 
+/** A change; no verdict is known. */
+export type DescribedChange = Omit<NetChange, 'group'>
+
 /** Describes at most 2 000 changes; `more` tells how many others there are. */
 export async function describeChanges(
   changes: readonly TreeChange[],
   contentOf: ContentOf,
-): Promise<{ readonly changes: readonly NetChange[]; readonly more: number }> {
-  const described: NetChange[] = []
+): Promise<{ readonly changes: readonly DescribedChange[]; readonly more: number }> {
+  const described: DescribedChange[] = []
   const contents = new Contents(contentOf)
   let left = MAX_DIFF_BYTES
   const work = new LongWork()
@@ -60,7 +63,7 @@ export interface CountedChanges {
 }
 
 /** The same for one path, without a diff. */
-export type CountedChange = Omit<NetChange, 'diff' | 'redacted'>
+export type CountedChange = Omit<DescribedChange, 'diff' | 'redacted'>
 
 /** Counts without making diffs. */
 export async function countChanges(
@@ -193,7 +196,7 @@ async function describe(
   change: TreeChange,
   contents: Contents,
   bytesLeft: number,
-): Promise<NetChange> {
+): Promise<DescribedChange> {
   const fields = fieldsOf(change)
   const texts = await contents.texts(change)
   if (typeof texts === 'string') {

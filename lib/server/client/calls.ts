@@ -72,7 +72,9 @@ export interface RunFilter {
 
 const CALL: OptionKinds<CallSignal> = { signal: 'object' }
 export const KEYED: OptionKinds<KeyedCall> = { ...CALL, idempotencyKey: 'string' }
-export const CHANGES: OptionKinds<ChangesCall> = { ...CALL, from: 'string', to: 'string' }
+export const CHANGES: OptionKinds<ChangesCall> = {
+  ...CALL, from: 'string', to: 'string', only: 'string',
+}
 export const FILES: OptionKinds<FilesCall> = { ...CALL, at: 'string' }
 export const IMAGE: OptionKinds<ImageCall> = { ...CALL, event: 'number', index: 'number' }
 export const FILTER: OptionKinds<RunFilter> = {
@@ -103,8 +105,8 @@ export function filesPath(runId: string, path: string): string {
   throw new TypeError(`path must be relative, such as src/main.js, got ${JSON.stringify(path)}`)
 }
 
-export function rangeOf({ from, to, signal }: ChangesCall): RequestOptions {
-  return { params: given({ from, to }), signal }
+export function rangeOf({ from, only, to, signal }: ChangesCall): RequestOptions {
+  return { params: given({ from, to, only }), signal }
 }
 
 export function imageOf({ event, index, signal }: ImageCall): RequestOptions {

@@ -206,6 +206,7 @@ const endedChild = {
   reason: text,
   assurance: orNull(ASSURANCE),
   changes: orNull(CHANGE_COUNTS),
+  held_back: listOf(text),
   counts: orNull(COUNTS),
   usage: fields<ChildUsage>(
     {
@@ -323,7 +324,8 @@ const PAYLOADS: { readonly [K in EventKind]: JsonSchema } = {
     duration_ms: amount,
     assurance: ASSURANCE,
     sealed_unavailable: text,
-  }, 'assurance', 'sealed_unavailable'),
+    held_back: listOf(text),
+  }, 'assurance', 'sealed_unavailable', 'held_back'),
   result: fields<EventPayloads['result']>({
     attempt: count,
     result: orNull(object),
@@ -400,7 +402,10 @@ const PAYLOADS: { readonly [K in EventKind]: JsonSchema } = {
     run_id: text,
     model_name: text,
   }),
-  attempt_ended: fields<EventPayloads['attempt_ended']>({ attempt: count, ...endedChild }),
+  attempt_ended: fields<EventPayloads['attempt_ended']>(
+    { attempt: count, ...endedChild },
+    'held_back',
+  ),
   attempt_chosen: fields<EventPayloads['attempt_chosen']>(
     { attempt: count, run_id: text, why: text, answer: text, result: object },
     'answer',
@@ -417,7 +422,7 @@ const PAYLOADS: { readonly [K in EventKind]: JsonSchema } = {
     call_id: text,
     conflicts: listOf(text),
     ...endedChild,
-  }),
+  }, 'held_back'),
   changes_decided: fields<EventPayloads['changes_decided']>({
     changes: oneOf('pending', 'applied', 'discarded'),
     by: orNull(text),
@@ -434,8 +439,10 @@ const PAYLOADS: { readonly [K in EventKind]: JsonSchema } = {
       cost_known: flag,
       unheard: listOf(text),
       changes: CHANGE_COUNTS,
+      delivered: CHANGE_COUNTS,
     },
     'changes',
+    'delivered',
     'unheard',
   ),
   error: fields<EventPayloads['error']>({ message: text, traceback: text, code: text }),

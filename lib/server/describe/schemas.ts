@@ -101,11 +101,16 @@ export const CANDIDATE: JsonSchema = record({
   status,
   reason: text,
   assurance: orNull(ASSURANCE),
-  changes: orNull(CHANGE_COUNTS),
+  changes: orNull(CHANGE_COUNTS, 'what would be delivered'),
+  held_back: {
+    type: 'array',
+    items: text,
+    description: 'files that its verdict does not cover; absent for none',
+  },
   total_tokens: count,
   cost_usd: amount,
   cost_known: flag,
-})
+}, ['held_back'])
 
 export const GATE: JsonSchema = record({
   gate_id: text,
@@ -239,6 +244,10 @@ export const RUN_DETAILS: JsonSchema = record({
   forked_from: orNull(record({ run_id: runId, seq: count })),
   assurance: orNull(ASSURANCE, 'what the last verdict rests on'),
   check_files: orNull(count, 'files that belong to the check'),
+  held_back: orNull(
+    { type: 'array', items: text },
+    'files of the run that the last verdict does not cover; null if it was not sealed',
+  ),
   root_run_id: { ...runId, description: 'the run at the top of the tree' },
   role,
   attempts: orNull(attempts, 'null for a run that works itself'),

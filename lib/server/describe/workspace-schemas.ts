@@ -10,6 +10,7 @@ import type {
   CheckFiles,
   Checkpoint,
   FileEntry,
+  FileGroup,
   FileList,
   JsonSchema,
   NetChange,
@@ -23,6 +24,7 @@ import {
   flag,
   LEFT_OUT,
   listOf,
+  memberOf,
   oneOf,
   orNull,
   text,
@@ -66,6 +68,12 @@ const change: JsonSchema = fields<NetChange>({
     description: 'null when left out: too large, or its content is not stored',
   },
   redacted: { ...flag, description: 'the diff does not show a secret that the file holds' },
+  group: {
+    ...orNull(memberOf<FileGroup>({
+      verified: true, not_read: true, added: true, held_back: true,
+    })),
+    description: 'what the newest verdict has to do with the file; null: it was not sealed',
+  },
 })
 
 export const NET_CHANGES: JsonSchema = fields<NetChanges>({
@@ -109,6 +117,7 @@ export const APPLY_RESULT: JsonSchema = fields<ApplyResult>({
   merged: { ...listOf(path), description: 'those in which the lines of both sides were merged' },
   skipped,
   conflicts: { ...listOf(path), description: 'with `force` or `dry_run`: changed by both sides' },
+  held_back: { ...listOf(path), description: 'left out: the verdict does not cover them' },
   checkpoint_id: { ...orNull(checkpointId), description: 'the folder before; null for dry_run' },
 })
 

@@ -11,7 +11,7 @@ import {
   RESTORE_RESULT,
 } from '../describe/workspace-schemas.js'
 import { attachment } from '../messages/file-path.js'
-import { readText } from '../messages/query.js'
+import { readChoice, readText } from '../messages/query.js'
 import { json } from '../messages/reply.js'
 import type { RouteDefinition } from '../router.js'
 import { readNoFields, readRequest } from './calls.js'
@@ -24,6 +24,13 @@ function end(name: 'from' | 'to', byDefault: string): Parameter {
   const text = 'a checkpoint id, `start`, `newest`, or `now`, the folder as it is'
   const description = `${text}; by default ${byDefault}`
   return { name, in: 'query', description, schema: { type: 'string' } }
+}
+
+const ONLY: Parameter = {
+  name: 'only',
+  in: 'query',
+  description: 'without what the newest verdict does not cover, as an apply brings it',
+  schema: { type: 'string', enum: ['delivered'] },
 }
 
 const FROM =
@@ -84,7 +91,7 @@ function readChanges(context: ServiceContext): RouteDefinition {
         `As ${PATCH}: one patch with exact bytes for \`git apply\` and \`patch -p1\`, refused ` +
         'when files hold secrets, unless the host lets the caller read files. As JSON: with ' +
         'secrets redacted.',
-      parameters: [end('from', FROM), end('to', '`newest`')],
+      parameters: [end('from', FROM), end('to', '`newest`'), ONLY],
       answers: {
         200: [
           { description: 'the changes', schema: NET_CHANGES },
@@ -97,7 +104,11 @@ function readChanges(context: ServiceContext): RouteDefinition {
       const { heavy, engine } = context
       const { workspaces } = engine
       const { request, query, parameter, principal, mediaType } = call
-      const range = { from: readText(query, 'from'), to: readText(query, 'to') }
+      const range = {
+        from: readText(query, 'from'),
+        to: readText(query, 'to'),
+        only: readChoice(query, 'only', ['delivered']),
+      }
       if (mediaType !== PATCH) {
         const read = workspaces.changes.bind(workspaces, parameter, range)
         return json(200, await context.limited(call, read))

@@ -39,7 +39,8 @@ test('changes of an isolated run wait, are shown, and are applied once', async (
   assert.equal(world.has(run_id, world.copies), true)
   const seen = await engine.workspaces.apply(run_id, { dry_run: true })
   assert.deepEqual(seen, {
-    applied: ['a', 'c', 'sub/b'], merged: [], skipped: [], conflicts: [], checkpoint_id: null,
+    applied: ['a', 'c', 'sub/b'], merged: [], skipped: [], conflicts: [], held_back: [],
+    checkpoint_id: null,
   })
   const applied = await engine.workspaces.apply(run_id, {})
   assert.deepEqual(applied.applied, ['a', 'c', 'sub/b'])

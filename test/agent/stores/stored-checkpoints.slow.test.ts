@@ -84,7 +84,9 @@ for (const folder of ['v1-loose', 'v1-packed', 'v1-headed', 'v2-folders']) {
       const { status, changes } = await engine.get(id)
       assert.deepEqual([status, changes], [stored.status, stored.pending])
       assert.deepEqual(await workspaces.checkpoints(id), stored.checkpoints)
-      assert.deepEqual(await workspaces.changes(id), stored.changes)
+      // They were stored before verdicts gave files a group.
+      const known = stored.changes.changes.map((change) => ({ ...change, group: null }))
+      assert.deepEqual(await workspaces.changes(id), { ...stored.changes, changes: known })
       for (const [at, files] of Object.entries(stored.files)) {
         for (const [path, content] of Object.entries(files)) {
           const read = await workspaces.read(id, path, { at, raw: true })

@@ -1,7 +1,8 @@
-import type { NetChange } from '../../../lib/agent/checkpoint.js'
 import type { ContentOf } from '../../../lib/agent/tree.js'
 import { atOnce } from '../../../lib/internal/time.js'
-import { describeChanges } from '../../../lib/agent/workspace/render-changes.js'
+import {
+  describeChanges, type DescribedChange,
+} from '../../../lib/agent/workspace/render-changes.js'
 import { netChanges, type TreeChange } from '../../../lib/agent/workspace/net-changes.js'
 import { contentsOf, treeOf, type ModelFile } from '../../helpers/tree-model.js'
 
@@ -15,7 +16,7 @@ export function both(
   return { changes: atOnce(netChanges(treeOf(a), treeOf(b))), contentOf: contentsOf(a, b) }
 }
 
-export async function described(before: Files, after: Files): Promise<readonly NetChange[]> {
+export async function described(before: Files, after: Files): Promise<readonly DescribedChange[]> {
   const { changes, contentOf } = both(before, after)
   return (await describeChanges(changes, contentOf)).changes
 }

@@ -9,7 +9,9 @@ import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import type { TestContext } from 'node:test'
 import type { BrowserContext, Page } from 'playwright-core'
-import type { CheckpointReason, FileList, NetChange, NetChanges, RunDetails } from 'runwright/agent'
+import type {
+  ApplyResult, CheckpointReason, FileList, NetChange, NetChanges, RunDetails,
+} from 'runwright/agent'
 import { createRunService } from 'runwright/server'
 import { FakeEngine } from '../../server/fake-engine.js'
 import { complaintsOf } from './browser.js'
@@ -51,12 +53,19 @@ export function changed(path: string, facts: Partial<NetChange> = {}): NetChange
       `--- a/${path}\n+++ b/${path}\n@@ -1,2 +1,2 @@\n` +
       `-old of ${path}\n+new of ${path}\n same\n`,
     redacted: false,
+    group: null,
     ...facts,
   }
 }
 
 export function changesOf(...changes: NetChange[]): NetChanges {
   return { from: 'a', to: 'b', changes, more: 0, left_out: [], note: null }
+}
+
+/** The answer to an apply; by default, nothing was to be done. */
+export function appliedAs(facts: Partial<ApplyResult>): Answer {
+  const lists = { applied: [], merged: [], skipped: [], conflicts: [], held_back: [] }
+  return { json: { ...lists, checkpoint_id: null, ...facts } }
 }
 
 export function listOf(path: string, ...entries: FileList['entries']): FileList {

@@ -6,7 +6,8 @@ import { oneOfEach } from '../../helpers/choice.js'
 import { assertAccessible } from './accessible.js'
 import { openBrowser } from './browser.js'
 import {
-  changed, changesOf, listOf, openRun, problem, twoIterations, type Answer, type FakeService,
+  appliedAs, changed, changesOf, listOf, openRun, problem, twoIterations, type Answer,
+  type FakeService,
 } from './fake-workspace.js'
 
 const HOSTILE = '<img src=x onerror=alert(1)>'
@@ -74,7 +75,7 @@ for (const width of oneOfEach([360, 1440], () => 'width')) {
         bodies.push(body)
         if (body?.['dry_run'] !== true && refusals.length > 0) return refusals.shift()!
         const applied = body?.['force'] === true ? NAMES : NAMES.slice(1)
-        return { json: { applied, merged: [], conflicts: [], checkpoint_id: 'f'.repeat(64) } }
+        return appliedAs({ applied, checkpoint_id: 'f'.repeat(64) })
       },
       restore: ({ body }) => {
         bodies.push(body)

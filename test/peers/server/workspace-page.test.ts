@@ -6,7 +6,7 @@ import { pairs } from '../../helpers/choice.js'
 import { assertAccessible } from './accessible.js'
 import { fillNumber, goBy, openBrowser, savedBy } from './browser.js'
 import {
-  changed, changesOf, listOf, openFake, openRun, problem, twoIterations, type Answer,
+  appliedAs, changed, changesOf, listOf, openFake, openRun, problem, twoIterations, type Answer,
   type FakeService,
 } from './fake-workspace.js'
 
@@ -583,11 +583,11 @@ test('changes of a private copy are ticked, looked at, applied and discarded', a
       applies.push(body ?? {})
       const applied = (body?.['paths'] as string[] | undefined) ?? ['src/a.js', 'src/b.js', 'to.js']
       if (body?.['dry_run'] === true)
-        return { json: { applied, merged: ['src/a.js'], conflicts, checkpoint_id: null } }
+        return appliedAs({ applied, merged: ['src/a.js'], conflicts })
       if (body?.['force'] !== true && conflicts.length > 0)
         return problem(409, 'apply_conflict', 'changed by the run and by others', conflicts)
       decide('applied')
-      return { json: { applied, merged: [], conflicts: [], checkpoint_id: 'f'.repeat(64) } }
+      return appliedAs({ applied, checkpoint_id: 'f'.repeat(64) })
     },
     restore: ({ body }) => {
       restored.push(body)
@@ -653,6 +653,55 @@ test('changes of a private copy are ticked, looked at, applied and discarded', a
   await page.locator('.run-head').getByText('Changes discarded').waitFor()
 })
 
+test('what is held back says so, and is applied only if somebody ticks it', async (t) => {
+  const applies: unknown[] = []
+  const fake = await twoIterations(t, {
+    changes: () => ({
+      json: changesOf(
+        changed('cases.json', { group: 'held_back' }),
+        changed('src/a.js', { group: 'verified' }),
+        changed('readme.md', { group: 'not_read' }),
+        changed('test/new.js', { group: 'added', status: 'added' }),
+      ),
+    }),
+    apply: ({ body }) => {
+      applies.push(body)
+      const isDefault = !('paths' in (body ?? {})) && body?.['include_held_back'] !== true
+      return appliedAs({ applied: ['src/a.js'], held_back: isDefault ? ['cases.json'] : [] })
+    },
+  })
+  fake.set({ workspace: 'isolated', cwd: '/home/ann/app', held_back: ['cases.json'] })
+  fake.engine.finish(fake.runId)
+  fake.set({ changes: 'pending' })
+  const page = await open(t, fake, '/changes')
+  await page.getByText('3 of 4 files').waitFor()
+  for (const words of [
+    'held back: the check passes with it as at the start', 'verified', 'not read by the check',
+    'the check passes with and without it',
+  ]) assert.equal(await page.locator('.change-row').getByText(words, { exact: true }).count(), 1)
+  await assertAccessible(page, 'groups of changes')
+  const dialog = page.getByRole('dialog', { name: 'Apply the changes' })
+  const look = async (): Promise<void> => {
+    await page.getByRole('button', { name: 'Apply…' }).click()
+    await dialog.getByText('1 file in /home/ann/app would change.').waitFor()
+  }
+  await look()
+  await dialog.getByText('Held back: 1 file').waitFor()
+  await page.keyboard.press('Escape')
+  await page.getByRole('checkbox', { name: 'cases.json' }).check()
+  await page.getByText('4 of 4 files').waitFor()
+  await look()
+  assert.equal(await dialog.getByText('Held back').count(), 0)
+  await page.keyboard.press('Escape')
+  await page.getByRole('checkbox', { name: 'readme.md' }).uncheck()
+  await look()
+  assert.deepEqual(applies, [
+    { dry_run: true },
+    { include_held_back: true, dry_run: true },
+    { paths: ['cases.json', 'src/a.js', 'test/new.js'], dry_run: true },
+  ])
+})
+
 test('hostile names, contents and texts are shown visibly, and are never markup', async (t) => {
   const name = `${HOSTILE}/${HIDDEN}\udcff.js`
   const left_out = [{ reason: 'secret' as const, count: 1, paths: [`.env${HIDDEN}`] }]
@@ -674,9 +723,8 @@ test('hostile names, contents and texts are shown visibly, and are never markup'
     restore: () => problem(409, 'workspace_changed', HOSTILE + HIDDEN, [name]),
     fork: () => problem(422, 'invalid_request', HOSTILE + HIDDEN),
     messages: () => problem(429, 'too_many_messages', HOSTILE + HIDDEN),
-    apply: () => ({
-      json: { applied: [name], merged: [name], conflicts: [name], checkpoint_id: null },
-    }),
+    apply: () =>
+      appliedAs({ applied: [name], merged: [name], conflicts: [name], held_back: [name] }),
   })
   const message = { message_id: 'm', text: HOSTILE + HIDDEN, by: HIDDEN + HOSTILE }
   fake.engine.append(fake.runId, 'user_message', { ...message, deliver: 'next_turn' })
@@ -747,16 +795,17 @@ for (const [width, colorScheme] of pairs([360, 1440], ['light', 'dark'] as const
       changes: () => ({
         json: changesOf(
           changed(path, { diff: `@@ -1 +1 @@\n-${line}\n+${line.toUpperCase()}\n` }),
-          changed('b.js', { old_path: path, status: 'renamed', redacted: true }),
+          changed('b.js', {
+            old_path: path, status: 'renamed', redacted: true, group: 'held_back',
+          }),
         ),
       }),
       files: ({ path: at }) =>
         at === 'files'
           ? { json: listOf('', { path, type: 'file', size: 1, mode: '100755' }) }
           : { bytes: `${line}\n` },
-      apply: () => ({
-        json: { applied: [path], merged: [path], conflicts: [path], checkpoint_id: null },
-      }),
+      apply: () =>
+        appliedAs({ applied: [path], merged: [path], conflicts: [path], held_back: [path] }),
     })
     fake.set({
       workspace: 'isolated',

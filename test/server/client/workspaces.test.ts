@@ -23,6 +23,8 @@ test('checkpoints, changes and files of a run are read', async () => {
   const { from, to } = await runs.changes(id, { from: NEWEST, to: 'now' })
   assert.deepEqual([from, to], [NEWEST, 'now'])
   assert.equal((await runs.changes(id)).from, START)
+  await runs.changes(id, { only: 'delivered' })
+  assert.deepEqual(engine.calls.at(-1)?.[2], { from: undefined, to: undefined, only: 'delivered' })
   engine.workspaces.secrets.clear()
   assert.match(Buffer.from(await runs.patch(id, { from: 'start' })).toString(), /console\.log/)
   assert.equal((await runs.files(id)).path, '')

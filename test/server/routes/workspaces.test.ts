@@ -42,8 +42,12 @@ test('changes are JSON by default, with secrets redacted', async () => {
   assert.deepEqual([json.from, json.to, json.more, json.note], [START, NEWEST, 0, null])
   assert.equal(json.changes.find(({ path }: any) => path === 'keys.txt').redacted, true)
   assert.doesNotMatch(text, /hunter2/)
-  await opened.call('GET', `/api/runs/${run}/changes?from=${START}&to=now`)
-  assert.deepEqual(engine.calls.at(-1), ['changes', run, { from: START, to: 'now' }, caller])
+  await opened.call('GET', `/api/runs/${run}/changes?from=${START}&to=now&only=delivered`)
+  const range = { from: START, to: 'now', only: 'delivered' }
+  assert.deepEqual(engine.calls.at(-1), ['changes', run, range, caller])
+  const refused = await opened.call('GET', `/api/runs/${run}/changes?only=verified`)
+  assert.equal(refused.status, 422)
+  assert.match(refused.text, /only/)
 })
 
 test('changes are one patch by Accept, for download only', async () => {

@@ -1,5 +1,5 @@
 /**
- * Confirms in a sealed copy what passed in place.
+ * Confirms in a sealed copy what passed in place, and tells which of the run's changes that covers.
  *
  * @module
  */
@@ -11,6 +11,7 @@ import { fileSystemTime, touchedFiles } from '../../workspace/touched-files.js'
 import { listChanges } from '../compare-tests.js'
 import { fileOf, isFile } from '../reports/test-names.js'
 import { changedAnswers } from './asked-of-git.js'
+import { groupFiles, isOfTests } from './checked-files.js'
 import { deedsAgainst } from './deeds.js'
 import { existingIn } from './file-states.js'
 import { freshResults, rulesOfMake } from './make-results.js'
@@ -69,10 +70,16 @@ export async function confirmInCopy(
   const found = Object.keys(more.files).length === 0 ? null : more
   const failing = await newTests(copy, goal, context, left, verdict)
   if (failing !== null) return refused(failing, found)
+  const changed = await atStart.changed()
+  const read = touched.observes ? touched.read : null
   const { canaries } = verdict.assurance
   const assurance = { ...verdict.assurance, sealed: true, canaries }
   // People know the counts and the time of the folder itself.
-  return { verdict: { ...inPlace, assurance, output: verdict.output }, found, unavailable: null }
+  const achieved = { ...inPlace, assurance, output: verdict.output }
+  return {
+    verdict: achieved, found, unavailable: null,
+    ...(changed !== null && { files: groupFiles(changed, { read, left, restored }) }),
+  }
 }
 
 /** Takes out what the copy must not have, and gives what a runner would load by itself. */
@@ -102,9 +109,7 @@ async function newTests(
   before: GoalVerdict,
 ): Promise<GoalVerdict | null> {
   const isNew = (path: string): boolean => left.get(path) === 'new test'
-  const mine = [...left.keys()].filter(
-    (path) => isNew(path) || left.get(path) === 'helper of tests',
-  )
+  const mine = [...left].flatMap(([path, reason]) => (isOfTests(reason) ? [path] : []))
   if (goal.reporter === null || !mine.some(isNew)) return null
   await copy.putBack(mine)
   const { max_duration_ms: _, ...unlimited } = goal

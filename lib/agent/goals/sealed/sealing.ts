@@ -1,4 +1,4 @@
-import type { FilesAtStart, StoredSeal } from '../../check-files.js'
+import type { CheckedFiles, FilesAtStart, StoredSeal } from '../../check-files.js'
 import type { PrivatePayloads } from '../../events.js'
 import type { Executor, IsolatedCopy } from '../../executor.js'
 import type { LeftOut } from '../../tree.js'
@@ -12,6 +12,8 @@ export interface SealedVerdict {
   readonly found: StoredSeal | null
   /** Why no sealed check can be made; null when one can. */
   readonly unavailable: string | null
+  /** Of a sealed check that was passed, if it is known what the run has changed. */
+  readonly files?: CheckedFiles
 }
 
 /** The sealed checks of one run; see `sealed-check.ts`. */

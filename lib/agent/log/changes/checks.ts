@@ -1,8 +1,15 @@
-import { joinSeals, type StoredSeal } from '../../check-files.js'
+import { joinSeals, shownOf, type CheckedFiles, type StoredSeal } from '../../check-files.js'
 import { checkFeedback, firstMessage, forkFeedback } from '../../conversation/prompts.js'
+import type { RunHead } from '../../run-details.js'
 import { areHashed } from '../../test-outcomes.js'
 import { noteCheck } from '../progress.js'
 import type { Changes, FoldedState, RecordOf } from './change.js'
+
+/** What the newest verdict covers. */
+export function noteFiles(head: RunHead, seq: number, files: CheckedFiles | undefined): void {
+  head.checkedSeq = files === undefined ? null : seq
+  head.details.held_back = files === undefined ? null : shownOf(files)
+}
 
 /** How far the run is from its goal. */
 export const CHECKS: Changes<'goal_check' | 'holdout_evaluation' | 'result'> = {
@@ -10,7 +17,9 @@ export const CHECKS: Changes<'goal_check' | 'holdout_evaluation' | 'result'> = {
     version: 1,
     // Version 2 would take the parts of hashed tests for names of tests, and miss those.
     newerVersion: ({ private: hidden }) => (areHashed(hidden?.tests) ? 3 : 1),
-    head({ details }, { payload, private: hidden }) {
+    head(head, { payload, private: hidden, seq }) {
+      const { details } = head
+      if (!payload.cached) noteFiles(head, seq, hidden?.files)
       details.final_state.goal_achieved = payload.achieved
       details.final_state.goal_reason = payload.reason
       details.assurance = payload.assurance ?? null
@@ -52,7 +61,8 @@ function foldCheck(state: FoldedState, record: RecordOf<'goal_check'>): void {
   state.fruitlessRecoveries = 0
   const output = hidden?.output ?? state.lastCheck?.output ?? ''
   state.baselineTests ??= hidden?.tests ?? null
-  const { seal, in_place: start } = hidden ?? {}
+  const { files = null, seal, in_place: start } = hidden ?? {}
+  if (!payload.cached) state.checkedFiles = files
   if (seal !== undefined) foldSeal(state, seal)
   else if (start !== undefined) foldSeal(state, { files: {}, reasons: {}, start })
   const isFirst = state.lastCheck === null

@@ -2,6 +2,7 @@ import type { AttemptInfo, RunDetails } from '../../run-details.js'
 import type { ChildEnd } from '../../run-tree.js'
 import type { ChildState } from '../run-state.js'
 import type { Changes, FoldedState } from './change.js'
+import { noteFiles } from './checks.js'
 import { addUsage } from './turns.js'
 
 /** The runs that the run starts. */
@@ -33,10 +34,14 @@ export const CHILDREN: Changes<
   },
   attempt_chosen: {
     version: 4,
-    head(head, { payload, seq }) {
+    head(head, { payload, private: hidden, seq }) {
       foldChosen(head.details, payload.attempt)
+      noteFiles(head, seq, hidden?.files)
       if (payload.result !== undefined) head.resultSeq = seq
       if (payload.answer !== undefined) head.answerSeq = seq
+    },
+    state(state, { private: hidden }) {
+      state.checkedFiles = hidden?.files ?? null
     },
   },
   delegate_started: {

@@ -138,11 +138,13 @@ export function candidatesOf({ children, head }: RunState): readonly Candidate[]
   const models = new Map(head.details.attempts?.runs.map((one) => [one.attempt, one.model_name]))
   return [...children.values()].flatMap(({ number, end }) => {
     if (end === null) return []
-    const { assurance, changes, reason, run_id, status, usage } = end
+    const { assurance, changes, held_back, reason, run_id, status, usage } = end
     const { cost_known, cost_usd } = usage
     const model_name = models.get(number) ?? head.details.model_name
     const total_tokens = tokensOf(end)
     const used = { total_tokens, cost_usd, cost_known }
-    return [{ attempt: number, run_id, model_name, status, reason, assurance, changes, ...used }]
+    const held = held_back && { held_back }
+    const verdict = { status, reason, assurance, changes, ...held }
+    return [{ attempt: number, run_id, model_name, ...verdict, ...used }]
   })
 }

@@ -2,6 +2,7 @@ import { describeError } from '../../../internal/errors.js'
 import { uuidV7 } from '../../../internal/hash.js'
 import type { Clock } from '../../../internal/time.js'
 import { checkpointDraft, isOfOriginal, newestFirst } from '../../checkpoints/checkpoint-chain.js'
+import { checkedFilesOf } from '../../checkpoints/delivered.js'
 import { CheckpointError, isCorrupt, StoreError } from '../../errors.js'
 import type { EventPayloads, RecordDraft } from '../../events.js'
 import { untilAvailable } from '../../exhaustion.js'
@@ -205,14 +206,14 @@ export class RunChildren {
   }
 
   /** How a child has ended, by its log. */
-  async endOf({ runId }: ChildState, problem: string = NEVER_BEGAN): Promise<ChildEnd> {
+  async endOf({ role, runId }: ChildState, problem: string = NEVER_BEGAN): Promise<ChildEnd> {
     const { log, runs } = this.#options
     const head = await runs.head(runId)
     if (head === null) {
       const nothing = { assurance: null, changes: null, counts: null, usage: NO_USAGE }
       return { run_id: runId, status: 'failed', end_reason: null, reason: problem, ...nothing }
     }
-    const { assurance, end_reason, status } = head.details
+    const { assurance, end_reason, held_back, status } = head.details
     let counts: ChildEnd['counts'] = null
     let changes: ChildEnd['changes'] = null
     let reason = head.details.final_state.goal_reason
@@ -222,7 +223,9 @@ export class RunChildren {
           if (kind === 'goal_check')
             counts = saysTestsChanged(payload.reason) ? null : payload.counts
           if (kind === 'run_end') reason = payload.reason
-          if (kind === 'run_end') changes = payload.changes ?? null
+          // Delegates bring everything: the check of their parent covers it.
+          if (kind === 'run_end')
+            changes = (role === 'attempt' ? payload.delivered : null) ?? payload.changes ?? null
         }
       }
     } catch (error) {
@@ -230,7 +233,8 @@ export class RunChildren {
       if (!isCorrupt(error)) throw error
     }
     const usage = usageOf(head)
-    return { run_id: runId, status, end_reason, reason, assurance, changes, counts, usage }
+    const held = held_back === null || held_back.length === 0 ? undefined : { held_back }
+    return { run_id: runId, status, end_reason, reason, assurance, changes, ...held, counts, usage }
   }
 
   /** What a child has said at last, and its result. */
@@ -271,7 +275,13 @@ export class RunChildren {
       throw new CheckpointError('not_kept', message)
     }
     const payload = { attempt, run_id: runId, why, ...(await this.#told(chosen)) }
-    const chosenRecord: RecordDraft = { kind: 'attempt_chosen', iteration: 0, payload }
+    const files = head && (await this.retryWhileUnavailable(() => checkedFilesOf(log, head)))
+    const chosenRecord: RecordDraft = {
+      kind: 'attempt_chosen',
+      iteration: 0,
+      payload,
+      private: files === null ? {} : { files },
+    }
     await log.append(draft === undefined ? [chosenRecord] : [draft, chosenRecord])
   }
 

@@ -1,5 +1,5 @@
 import { describeError } from '../../../internal/errors.js'
-import type { FilesAtStart, StoredSeal } from '../../check-files.js'
+import { shownOf, type FilesAtStart, type StoredSeal } from '../../check-files.js'
 import { appliesItself } from '../../checkpoints/run-files.js'
 import { ExhaustedError, GoalCheckError } from '../../errors.js'
 import type { EventPayloads, PrivatePayloads, RecordDraft } from '../../events.js'
@@ -10,7 +10,7 @@ import type { LastCheck, RunState } from '../../log/run-state.js'
 import { outcomeAtBoundary } from '../next-step.js'
 import { isResultPending, passedNow, resultCheck } from '../pending-result.js'
 import { withCheckpoint, type StepContext } from '../step-context.js'
-import { endRecord } from './finish.js'
+import { endRecord, netChange } from './finish.js'
 import { holdoutRun } from './holdout-run.js'
 import { gateRecords } from './human-check.js'
 import { judgeGoal, unjudged, type JudgeVerdict } from './judge.js'
@@ -76,14 +76,15 @@ export async function evaluate(context: StepContext, iteration: number): Promise
   await withCheckpoint(context, 'iteration', async (drafts, compare) => {
     const { hitl_enabled } = log.state.frozen.request
     const achieved = draft === null ? !isResultPending(log.state) : draft.payload.achieved
-    const sinceStart = achieved ? await compare('start') : null
+    const held = draft?.private?.files?.held_back ?? log.state.checkedFiles?.held_back
+    const net = achieved ? await netChange(compare, held) : undefined
     const sinceGate = hitl_enabled && !achieved ? await compare('gate') : null
     await log.append([...drafts, ...closing], (state) => {
       const outcome = outcomeAtBoundary(state, context, log.now(), above)
       // What the whole run changed is not known yet: the next step finds that out and ends it.
-      if (outcome !== null && state.checkpoints !== null && sinceStart === null) return []
+      if (outcome !== null && state.checkpoints !== null && net?.changes == null) return []
       if (outcome?.status === 'achieved' && appliesItself(log)) return []
-      if (outcome !== null) return [endRecord(state, outcome, sinceStart)]
+      if (outcome !== null) return [endRecord(state, outcome, net)]
       if (!hitl_enabled) return []
       return gateRecords(state, { kind: 'iteration', calls: [], changes: sinceGate }, context)
     })
@@ -170,6 +171,7 @@ const NOTHING_KNOWN: FilesAtStart = {
   hashOf: () => Promise.resolve(undefined),
   stored: () => Promise.resolve(new Map()),
   restore: () => Promise.resolve([]),
+  changed: () => Promise.resolve(null),
   rewind: () => Promise.resolve(null),
 }
 
@@ -180,7 +182,10 @@ function unsealed(verdict: GoalVerdict | JudgeVerdict): Checked {
   return { verdict, found: null, unavailable: null }
 }
 
-function checkRecord(iteration: number, { verdict, found, unavailable }: Checked): CheckDraft {
+function checkRecord(
+  iteration: number,
+  { verdict, found, unavailable, files }: Checked,
+): CheckDraft {
   const { achieved, reason, assurance, counts, duration_ms, output, tests } = verdict
   const undecided = 'undecided' in verdict ? { undecided: verdict.undecided } : undefined
   const payload: EventPayloads['goal_check'] = {
@@ -191,12 +196,14 @@ function checkRecord(iteration: number, { verdict, found, unavailable }: Checked
     counts,
     duration_ms,
     assurance,
+    ...(unavailable !== null && { sealed_unavailable: unavailable }),
+    ...((files?.held_back.length ?? 0) > 0 && { held_back: shownOf(files!) }),
   }
   return {
     kind: 'goal_check',
     iteration,
-    payload: unavailable === null ? payload : { ...payload, sealed_unavailable: unavailable },
-    private: { output, tests, ...sealFields(found), ...undecided },
+    payload,
+    private: { output, tests, ...sealFields(found), ...(files && { files }), ...undecided },
   }
 }
 

@@ -64,7 +64,7 @@ export interface LastCheckpoint {
     log: LogWriter,
     append: (
       drafts: readonly RecordDraft[],
-      compare: (since: 'start') => Promise<ChangeCounts | null>,
+      compare: (since: 'start', held?: readonly string[]) => Promise<ChangeCounts | null>,
     ) => Promise<void>,
   ): Promise<void>
 }
@@ -79,9 +79,28 @@ export async function finishRun(
   if (checkpoints === null) return await log.append(endingRecords(log.state, outcome, failure))
   const ms = outcome.status === 'aborted' ? ABORTED_CHECKPOINT_MS : LAST_CHECKPOINT_MS
   await checkpoints.recordLast('end', ms, log, async (drafts, compare) => {
-    const changes = await compare('start')
-    await log.append([...drafts, ...endingRecords(log.state, outcome, failure, changes)])
+    const held = outcome.status === 'achieved' ? log.state.checkedFiles?.held_back : undefined
+    const net = await netChange(compare, held)
+    await log.append([...drafts, ...endingRecords(log.state, outcome, failure, net)])
   })
+}
+
+/** The net change of a run's folder; null where that is not known. */
+export interface NetChange {
+  readonly changes: ChangeCounts | null
+  /** The part of it that is delivered; null for all of it. */
+  readonly delivered: ChangeCounts | null
+}
+
+const UNKNOWN: NetChange = { changes: null, delivered: null }
+
+/** @param held paths of what is held back */
+export async function netChange(
+  compare: (since: 'start', held?: readonly string[]) => Promise<ChangeCounts | null>,
+  held: readonly string[] = [],
+): Promise<NetChange> {
+  const changes = await compare('start')
+  return { changes, delivered: held.length === 0 ? null : await compare('start', held) }
 }
 
 /**
@@ -103,7 +122,7 @@ export function endingRecords(
   state: RunState,
   outcome: Outcome,
   failure?: Failure,
-  changes: ChangeCounts | null = null,
+  net: NetChange = UNKNOWN,
 ): readonly RecordDraft[] {
   const { iteration } = state.head.details
   const records = state.calls
@@ -114,14 +133,14 @@ export function endingRecords(
         : closingRecord(iteration, call, STOPPED, 'Not run: the run ended before.'),
     )
   if (failure !== undefined) records.push({ kind: 'error', iteration, payload: failure })
-  return [...records, endRecord(state, outcome, changes)]
+  return [...records, endRecord(state, outcome, net)]
 }
 
-/** The `run_end` of a run without open calls; `changes`: of its folder, where that is known. */
+/** The `run_end` of a run without open calls. */
 export function endRecord(
   { head, messages }: Pick<RunState, 'head' | 'messages'>,
   outcome: Outcome,
-  changes: ChangeCounts | null = null,
+  { changes, delivered }: NetChange = UNKNOWN,
 ): RecordDraft {
   const { iteration, cost_known, final_state } = head.details
   const unheard = messages.waiting.map(({ payload }) => payload.message_id)
@@ -138,6 +157,7 @@ export function endRecord(
       estimated_cost_usd: final_state.estimated_cost_usd,
       cost_known,
       ...(changes !== null && { changes: countsOf(changes) }),
+      ...(delivered !== null && { delivered: countsOf(delivered) }),
       ...(unheard.length > 0 && { unheard }),
     },
   }

@@ -5,17 +5,23 @@ import { button, fill, h, problemLine, setText } from './dom.js'
 import { plural } from './format.js'
 import { foldedPaths, pathList } from './path-list.js'
 
-/** @typedef {import('../types.js').ApplyResult} ApplyResult */
+/**
+ * @typedef {import('../types.js').ApplyResult} ApplyResult
+ * @typedef {{
+ *   readonly paths?: readonly string[],
+ *   readonly include_held_back?: boolean,
+ * }} ApplyChoice which files; by default, all that are not held back
+ */
 
 /**
  * @param {string} runId
  * @param {{
  *   folder: string,
- *   paths: readonly string[] | null,
+ *   request: ApplyChoice,
  *   done: (result: ApplyResult) => void,
- * }} what `paths` null for all
+ * }} what `request`: which files
  */
-export function applyDialog(runId, { folder, paths, done }) {
+export function applyDialog(runId, { folder, request, done }) {
   const content = h('div.stack', { 'aria-live': 'polite' })
   const problem = problemLine()
   const force = h('input', { type: 'checkbox', onchange: () => update() })
@@ -48,7 +54,7 @@ export function applyDialog(runId, { folder, paths, done }) {
     setText(problem, '')
     try {
       const body = {
-        ...(paths === null ? {} : { paths }),
+        ...request,
         ...(dryRun ? { dry_run: true } : {}),
         ...(!dryRun && force.checked ? { force: true } : {}),
       }
@@ -68,6 +74,8 @@ export function applyDialog(runId, { folder, paths, done }) {
             result.merged,
           ),
         result.applied.length > 0 && foldedPaths('Paths', result.applied),
+        result.held_back.length > 0 &&
+          foldedPaths(`Held back: ${count(result.held_back)}`, result.held_back),
         conflictView(conflicts),
       )
       checked = true

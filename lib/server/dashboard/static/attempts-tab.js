@@ -110,6 +110,7 @@ export class AttemptsTab {
         reason: info.reason || (details?.final_state.goal_reason ?? ''),
         assurance: info.assurance ?? details?.assurance ?? null,
         changes: info.changes,
+        heldBack: details?.held_back ?? [],
         tokens: details?.final_state.total_tokens ?? null,
         usd: details?.final_state.estimated_cost_usd ?? null,
         costKnown: details?.cost_known ?? true,

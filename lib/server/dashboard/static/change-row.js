@@ -19,6 +19,14 @@ import { number } from './format.js'
 /** @type {Record<NetChange['status'], string>} */
 const WORDS = { added: 'new', modified: 'changed', deleted: 'deleted', renamed: 'renamed' }
 
+/** @type {Record<NonNullable<NetChange['group']>, string>} */
+const GROUPS = {
+  verified: 'verified',
+  not_read: 'not read by the check',
+  added: 'the check passes with and without it',
+  held_back: 'held back: the check passes with it as at the start',
+}
+
 let rows = 0
 
 export class ChangeRow {
@@ -67,7 +75,7 @@ export class ChangeRow {
   }
 
   /** @param {NetChange} change */
-  #drawSummary({ path, old_path, status, additions, deletions, binary, mode, redacted }) {
+  #drawSummary({ path, old_path, status, additions, deletions, binary, mode, redacted, group }) {
     const modes = mode.before !== null && mode.after !== null && mode.before !== mode.after
     const word = (/** @type {string} */ text) => h('span.word', text)
     refill(
@@ -78,6 +86,8 @@ export class ChangeRow {
       mode.after === '120000' && word('link'),
       binary && word('binary'),
       redacted && h('span.word.warn', 'secrets not shown'),
+      group !== null &&
+        h('span.word', { class: group === 'held_back' ? 'warn' : '' }, GROUPS[group] ?? group),
       !binary && h('span.added', `+${number(additions)}`),
       !binary && h('span.removed', `−${number(deletions)}`),
     )

@@ -12,8 +12,10 @@ import { copyButton } from './save.js'
 import { local } from './storage.js'
 
 /**
+ * @typedef {import('./apply-dialog.js').ApplyChoice} ApplyChoice
  * @typedef {import('../types.js').ApplyResult} ApplyResult
  * @typedef {import('../types.js').Checkpoint} Checkpoint
+ * @typedef {import('../types.js').NetChange} NetChange
  * @typedef {import('../types.js').NetChanges} NetChanges
  * @typedef {import('../types.js').RunDetails} RunDetails
  */
@@ -49,6 +51,8 @@ export class ChangesTab {
   #details = null
   /** Paths that are not to be applied. @type {Set<string>} */
   #unticked = new Set()
+  /** What was held back when it was read first. @type {Set<string>} */
+  #heldBack = new Set()
 
   #from = new CheckpointSelect('from', 'From', [['', 'Start of the run']], (from) =>
     this.#go({ from }),
@@ -200,6 +204,7 @@ export class ChangesTab {
     try {
       this.#answer = await call('GET', path, { signal })
       this.#answered = path
+      this.#untickHeldBack()
       this.#draw()
     } catch (error) {
       if (signal.aborted) return
@@ -305,12 +310,25 @@ export class ChangesTab {
     if (wasHidden !== this.#bar.hidden && this.#rows.size > 0) this.#draw()
   }
 
+  /** What is held back is applied only if somebody ticks it. */
+  #untickHeldBack() {
+    for (const { path, group } of this.#answer?.changes ?? []) {
+      if (group !== 'held_back' || this.#heldBack.has(path)) continue
+      this.#heldBack.add(path)
+      this.#unticked.add(path)
+    }
+  }
+
   #openApply() {
     const { changes } = /** @type {NetChanges} */ (this.#answer)
-    const ticked = changes.filter(({ path }) => !this.#unticked.has(path))
-    const all = ticked.length === changes.length
-    const paths = all ? null : ticked.map(({ path }) => path)
-    applyDialog(this.#runId, { folder: this.#details?.cwd ?? '', paths, done: this.#applied })
+    const isTicked = (/** @type {NetChange} */ { path }) => !this.#unticked.has(path)
+    const ticked = changes.filter(isTicked)
+    const isDefault = changes.every((change) => isTicked(change) === (change.group !== 'held_back'))
+    /** @type {ApplyChoice} */
+    let request = {}
+    if (!isDefault && ticked.length === changes.length) request = { include_held_back: true }
+    else if (!isDefault) request = { paths: ticked.map(({ path }) => path) }
+    applyDialog(this.#runId, { folder: this.#details?.cwd ?? '', request, done: this.#applied })
   }
 
   async #discardAll() {

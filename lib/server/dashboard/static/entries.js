@@ -231,7 +231,7 @@ function resultEntry(event) {
 /** @param {EventOf<'goal_check'>} event */
 function checkEntry(event) {
   const { achieved, reason, counts, cached, duration_ms, assurance } = event.payload
-  const { sealed_unavailable: unsealed } = event.payload
+  const { held_back: held, sealed_unavailable: unsealed } = event.payload
   const facts = cached ? 'unchanged since the last check' : duration(duration_ms)
   return entry(
     event,
@@ -242,6 +242,7 @@ function checkEntry(event) {
     assurance === undefined
       ? null
       : h('p.hint', `${achieved ? 'Met by' : 'Checked by'}: ${restsOn(assurance, counts)}`),
+    held === undefined ? null : paragraph(`Held back: ${held.join(', ')}`),
     unsealed === undefined ? null : paragraph(`No sealed checks: ${unsealed}`),
   )
 }

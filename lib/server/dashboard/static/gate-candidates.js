@@ -18,6 +18,7 @@ export function candidateList({ candidates = [] }, offer) {
       reason,
       assurance,
       changes,
+      heldBack: candidate.held_back ?? [],
       tokens: candidate.total_tokens,
       usd: candidate.cost_usd,
       costKnown: candidate.cost_known,

@@ -92,6 +92,7 @@ export function atStart(textOf: (path: string) => string | null | undefined): Fi
       writeFiles(folder, Object.fromEntries(texts(paths)))
       return texts(paths).map(([path]) => path)
     },
+    changed: async () => null,
     rewind: async () => null,
   }
 }
