@@ -7,7 +7,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test, type TestContext } from 'node:test'
-import type { BrowserContext, Page } from 'playwright-core'
+import type { BrowserContext, Page, Request } from 'playwright-core'
 import { MemoryStore } from 'runwright/agent'
 import { repairModel } from 'runwright/repair'
 import { bearerKeys, createRunService, type RunServiceOptions } from 'runwright/server'
@@ -569,18 +569,34 @@ test('a call that is answered after the user has declined does not ask again', a
   await page.getByText('No runs yet.').waitFor()
 })
 
+/** Follows the calls of a page from now on; the function resolves once none of them is open. */
+function openCalls(context: BrowserContext): () => Promise<void> {
+  const open = new Set<Request>()
+  let settled = (): void => {}
+  const end = (request: Request): void => {
+    open.delete(request)
+    if (open.size === 0) settled()
+  }
+  context.on('request', (request) => void open.add(request))
+  context.on('requestfinished', end)
+  context.on('requestfailed', end)
+  return () => new Promise((resolve) => (open.size === 0 ? resolve() : (settled = resolve)))
+}
+
 test('what the page reads by itself does not ask a user who has declined', async (t) => {
   let keys = { ann: 'a-key-for-the-page-0001' }
   const url = await openService(t, { authorize: (request) => bearerKeys(keys)(request) })
   const context = await openBrowser(t)
   await context.clock.install()
+  const allAnswered = openCalls(context)
   const page = await openPage(t, `${url}/#/new`, context)
   const dialog = page.getByRole('dialog')
   await dialog.getByLabel('API key').fill(keys.ann)
   await dialog.getByRole('button', { name: 'Use key' }).click()
   await page.getByText('No runs yet.').waitFor()
-  // The form has read what it offers.
-  await page.waitForLoadState('networkidle')
+  // The form has read what it offers, and no timer lets the page read anything by itself.
+  await context.clock.pauseAt(await page.evaluate(() => Date.now() + 1_000))
+  await allAnswered()
   keys = { ann: 'a-key-for-the-page-0002' }
   await page.getByRole('button', { name: 'Start run' }).click()
   await dialog.getByText('The key was not accepted.').waitFor()
