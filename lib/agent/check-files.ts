@@ -125,7 +125,7 @@ export interface Rewind {
   complete(copy: string): Promise<readonly string[]>
 }
 
-/** What a passed sealed check did with the files that the run had changed, by path. */
+/** The files that the run has changed, by path, grouped by how a passed sealed check used them. */
 export interface CheckedFiles {
   /** Read as the run left them; null where the file system does not tell what was read. */
   readonly verified: readonly string[] | null

@@ -48,9 +48,10 @@ export interface NetChange {
   /** True when the diff does not show a secret that the file holds. */
   readonly redacted: boolean
   /**
-   * What the newest verdict of the run has to do with the file: the check read it as the run left
-   * it; does not read it; passes without and with it, as with a new test; or passes with it as at
-   * the start, so that an apply leaves it out. Null if the last check was not made in a copy.
+   * How the newest verdict of the run covers the file. `verified`: the check read it as the run
+   * left it. `not_read`: the check does not read it. `added`: the check passes without and with it,
+   * as with a new test. `held_back`: the check passes with it as at the start, so an apply leaves
+   * it out. Null if the last check did not run in a copy.
    */
   readonly group: FileGroup | null
 }
@@ -120,7 +121,7 @@ export interface ApplyResult {
   readonly skipped: readonly string[]
   /** Empty unless `force` or `dry_run`: paths that both sides changed. `force` took the run's. */
   readonly conflicts: readonly string[]
-  /** What was left out because the verdict does not cover it. */
+  /** Files that were not applied because the verdict does not cover them. */
   readonly held_back: readonly string[]
   /** The checkpoint of the folder before; null for `dry_run`. */
   readonly checkpoint_id: string | null

@@ -497,7 +497,7 @@ export interface PrivatePayloads {
     readonly base?: string
   }
   readonly tool_started: { readonly plan: JsonObject }
-  /** What the check of the attempt has shown of its files; absent if it was not sealed. */
+  /** How the check of the attempt used its files; absent if that check was not sealed. */
   readonly attempt_chosen: { readonly files?: CheckedFiles }
   readonly conversation_compacted: {
     /** Tokens of conversation that the model accepts: it has refused more. */

@@ -208,7 +208,7 @@ function isHttp2Stream(socket: Duplex): socket is Duplex & Http2Stream {
   return 'rstCode' in socket
 }
 
-/** The error code of HTTP/2 (RFC 9113, section 7); to import `node:http2` for it takes 11 ms. */
+/** An error code of HTTP/2 (RFC 9113, section 7). Loading `node:http2` for it would be slow. */
 const CANCEL = 0x8
 
 /** Ends a transport at once: with CANCEL on an HTTP/2 stream (RFC 8441, section 5). */

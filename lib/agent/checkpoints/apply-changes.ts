@@ -14,7 +14,7 @@ import type { FileOperations, Operation, StoredFolder } from './file-operations.
 export interface Apply extends Pick<Operation, 'by' | 'force' | 'waits'> {
   /** Null for all that the run changed. */
   readonly paths: readonly string[] | null
-  /** True: with what its verdict does not cover. */
+  /** Also apply the files that its verdict does not cover? */
   readonly includesHeldBack: boolean
   readonly dryRun: boolean
 }

@@ -1,15 +1,15 @@
 /**
- * What is delivered of a run's files: all that it changed except what its verdict does not cover.
+ * Selects the files that a run delivers: all its changes except those that its verdict does not
+ * cover.
  *
  * @module
  */
-import { posix } from 'node:path'
 import { inSlices } from '../../internal/time.js'
 import type { CheckedFiles, FileGroup } from '../check-files.js'
 import type { RunHead } from '../run-details.js'
 import type { RunStore } from '../store.js'
 import type { Tree } from '../tree.js'
-import { netChanges } from '../workspace/net-changes.js'
+import { foldersAbove, netChanges } from '../workspace/net-changes.js'
 import { folderSteps } from '../workspace/tree-folders.js'
 
 /** The files that the newest verdict of a run covers; null if that is not known. */
@@ -23,7 +23,7 @@ export async function checkedFilesOf(
   return record.private?.files ?? null
 }
 
-/** The group of each changed file; of others, nothing tells it. */
+/** Returns the group of a changed file. */
 export function groupsOf(
   files: CheckedFiles | null,
 ): (path: string, oldPath: string | null) => FileGroup | null {
@@ -36,14 +36,14 @@ export function groupsOf(
   return (path, oldPath) => groups.get(path) ?? groups.get(oldPath ?? '') ?? unread
 }
 
-/** `after` with what is held back as it was before. */
+/** The tree `after`, in which the files that are held back are as in `before`. */
 export function deliveredTree(before: Tree, after: Tree, held: readonly string[]): Tree {
   if (held.length === 0) return after
   const entries = new Map(after.entries)
   const folders = after.folders && new Map(after.folders)
-  /** Files of the start where the run has folders. */
+  /** Files that the run replaced by folders. */
   const replaced = new Set<string>()
-  /** New folders: those that nothing is delivered into are held back as well. */
+  /** New folders. Those into which no file is delivered are held back too. */
   const made = new Set<string>()
   for (const path of held) {
     const was = before.entries.get(path)
@@ -75,7 +75,7 @@ export function deliveredTree(before: Tree, after: Tree, held: readonly string[]
   return { ...after, entries, folders }
 }
 
-/** Paths of all that is delivered; null if nothing is held back. */
+/** The paths of all delivered changes; null if nothing is held back. */
 export async function deliveredPaths(
   before: Tree,
   after: Tree,
@@ -87,10 +87,4 @@ export async function deliveredPaths(
   for (const { path, oldPath } of await inSlices(netChanges(before, delivered)))
     paths.push(path, ...(oldPath === null ? [] : [oldPath]))
   return [...new Set(paths)]
-}
-
-function foldersAbove(path: string): readonly string[] {
-  const above: string[] = []
-  for (let at = posix.dirname(path); at !== '.'; at = posix.dirname(at)) above.push(at)
-  return above
 }

@@ -101,7 +101,7 @@ export class RunTreeReader {
     return first?.kind === 'run_created' ? first.private?.fork : undefined
   }
 
-  /** What the newest verdict of a run covers; null if that is not known. */
+  /** The files that the newest verdict of a run covers; null if unknown. */
   async checkedFiles(head: RunHead): Promise<CheckedFiles | null> {
     return await checkedFilesOf(this.#settings.store, head)
   }

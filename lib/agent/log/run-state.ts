@@ -116,7 +116,7 @@ export interface RunState {
   readonly holdoutEvaluations: number
   /** What checks were seen to rest on; null before the first sealed one. */
   readonly seal: StoredSeal | null
-  /** What the newest verdict covers; null if that is not known. */
+  /** The files that the newest verdict covers; null if unknown. */
   readonly checkedFiles: CheckedFiles | null
   /** A command ran since the last check; processes it left could change files during the check. */
   readonly mayHaveStrays: boolean

@@ -21,7 +21,7 @@ export interface RestoreRequest {
 export interface ApplyRequest {
   /** @defaultValue all that the run changed and is not held back */
   readonly paths?: readonly string[] | undefined
-  /** Also what the verdict does not cover. @defaultValue false */
+  /** Also apply the files that the verdict does not cover. @defaultValue false */
   readonly include_held_back?: boolean | undefined
   /** Only tell what would be done. @defaultValue false */
   readonly dry_run?: boolean | undefined

@@ -78,7 +78,7 @@ const FUNCTIONS = {
   br: { sync: 'brotliDecompressSync', async: 'brotliDecompress', stream: 'createBrotliDecompress' },
 } as const
 
-/** `node:zlib` is loaded on demand: it is a tenth of what importing `runwright/http` takes. */
+/** `node:zlib`, loaded on demand: a client that has made no request does not need it. */
 const zlib = (): typeof import('node:zlib') => process.getBuiltinModule('node:zlib')
 
 /** @param head - The first bytes, which tell deflate with a zlib wrapper from raw deflate. */

@@ -3,20 +3,20 @@ import type { CheckedFiles } from '../../check-files.js'
 import { comparePaths } from '../../workspace/net-changes.js'
 import type { LeftOutReason } from './new-files.js'
 
-/** Verified and added files of which it is kept that they are. */
+/** Most verified and added files whose groups are stored. */
 const MAX_LISTED = 10_000
 
-/** What a sealed check saw and did. */
+/** How a sealed check used the files of its copy. */
 interface Seen {
-  /** Files that it read; null where the file system does not tell. */
+  /** Files that it read; null where the file system does not record reads. */
   readonly read: Iterable<string> | null
-  /** What its copy did not have at first; of a folder, the path of the folder. */
+  /** Files and whole folders that were removed from the copy, by path. */
   readonly left: ReadonlyMap<string, LeftOutReason>
-  /** What its copy had as at the start. */
+  /** Files that were restored to their content at the start. */
   readonly restored: readonly string[]
 }
 
-/** Is that the reason for a file with new tests, or that helps them? */
+/** True if a file was left out because it is a new test or helps new tests. */
 export function isOfTests(reason: LeftOutReason | undefined): boolean {
   return reason === 'new test' || reason === 'helper of tests'
 }
@@ -36,12 +36,12 @@ export function groupFiles(
     else if (wasRead.has(path)) groups.verified.push(path)
   }
   const { verified, added, held_back } = groups
-  // What is held back must be known, however many files there are.
+  // The list of held-back files must stay complete: an apply relies on it.
   if (verified.length + added.length > MAX_LISTED) return { verified: null, added: [], held_back }
   return { verified: read === null ? null : verified, added, held_back }
 }
 
-/** Why a file was left out: by itself, or with a folder. */
+/** Why a file was left out, by its own path or with a folder above it. */
 function reasonFor(
   path: string,
   left: ReadonlyMap<string, LeftOutReason>,

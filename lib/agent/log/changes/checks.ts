@@ -5,7 +5,7 @@ import { areHashed } from '../../test-outcomes.js'
 import { noteCheck } from '../progress.js'
 import type { Changes, FoldedState, RecordOf } from './change.js'
 
-/** What the newest verdict covers. */
+/** Records which files the newest verdict covers. */
 export function noteFiles(head: RunHead, seq: number, files: CheckedFiles | undefined): void {
   head.checkedSeq = files === undefined ? null : seq
   head.details.held_back = files === undefined ? null : shownOf(files)

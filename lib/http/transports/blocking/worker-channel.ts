@@ -33,7 +33,7 @@ export const WORKER_TIMEOUTS = {
  * 3. A ping stays pending across calls, so that short timeouts do not hide a worker that hangs.
  */
 export class WorkerChannel {
-  /** Loaded with the first call: it is a tenth of what importing `runwright/http` takes. */
+  /** Loaded with the first channel: `AsyncClient` needs no threads. */
   readonly #threads = process.getBuiltinModule('node:worker_threads')
   readonly #thread: WorkerThread
   readonly #port: MessagePort
