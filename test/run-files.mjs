@@ -47,8 +47,8 @@ const child = spawn(
     '--test',
     // Tests often wait for disks and programs.
     `--test-concurrency=${availableParallelism() + 1}`,
-    // For a test and for a process. It ends what hangs: on a busy machine the file of the guides,
-    // which starts 150 programs, needs half of it.
+    // For a test and for a process. It ends what hangs: on a busy machine, the file that follows
+    // the guides took more than 900 s.
     `--test-timeout=${peers || slow || all ? 1_800_000 : 300_000}`,
     ...(isReported ? [] : [`--test-reporter=${reporter}`]),
     ...flags,
