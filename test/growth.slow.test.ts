@@ -22,11 +22,8 @@ import { readableGo, readGo } from '../lib/agent/goals/reports/go.js'
 import { collectTests } from '../lib/agent/goals/reports/outcomes.js'
 import { detectReporter } from '../lib/agent/goals/reports/registry.js'
 import { configuredFiles, pythonPlugins } from '../lib/agent/goals/runner-files.js'
-import { importsIn } from '../lib/agent/goals/sealed/imports.js'
-import { judgesIn } from '../lib/agent/goals/sealed/judging.js'
 import { makeRules } from '../lib/agent/goals/sealed/make-rules.js'
 import { optionalFilesIn } from '../lib/agent/goals/sealed/presence.js'
-import { usesRunner } from '../lib/agent/goals/sealed/test-texts.js'
 import { makeTargets } from '../lib/agent/goals/shipped/workspace-facts.js'
 import { newProgress, noteResult } from '../lib/agent/log/progress.js'
 import { readMessages } from '../lib/agent/mcp/json-rpc.js'
@@ -237,18 +234,6 @@ const PARSERS: readonly Parser[] = [
       'const a = existsSync(a)\n', 'existsSync(a)', 'a=b\n', '!a ', '(', 'try{require(a)}catch{}',
       'readdir(a).includes(b)',
     ],
-  },
-  {
-    name: 'imports, and what they judge',
-    parse: (text) => {
-      const imports = importsIn(text)
-      return [judgesIn(text, imports, new Set(imports)), usesRunner(text, imports)]
-    },
-    units: [
-      "import a from 'tape'\n", "const { a: b } = require('./a')\n", 'test(', 'a(b(1), 2)\n',
-      'import {a,', 'from ', "'", '//', 'a ', ' ', 'import ',
-    ],
-    around: ["import b, { a } from './a'\nimport c from './c'\n", ''],
   },
   {
     name: 'samples in prose',

@@ -15,6 +15,13 @@ import { growthOf } from './helpers/regexp-growth.js'
 const AT_CALL: Readonly<
   Record<string, { readonly why: string; readonly likes: readonly string[] }>
 > = {
+  'lib/agent/goals/sealed/owners.ts': {
+    why: 'the name of a file or of a function, without signs of its own',
+    likes: [
+      '(?<![\\w-])name(?![\\w-])',
+      String.raw`(?:>|\btee(?:[ \t]+-a)?)[ \t]*["']?(?:[\w.$/-]{0,200}/)?name(?![\w.-])`,
+    ],
+  },
   'lib/agent/json-schema/compile.ts': {
     why: 'patterns of the program itself: those of MCP servers are matched by linear-pattern.ts',
     likes: [],

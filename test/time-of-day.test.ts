@@ -25,6 +25,7 @@ const READERS: Readonly<Record<string, string>> = {
   'agent/stores/postgres/postgres-store.ts': 'ids',
   'agent/stores/postgres/claims.ts': 'the end of a lease, also by the steady clock',
   'agent/goals/hash-cache.ts': 'compared with times of files',
+  'agent/goals/sealed/put-back.ts': 'times of files that are changed',
   'agent/goals/sealed/sealed-check.ts': 'compared with times of files',
   'agent/stores/file/disk.ts': 'times of files',
   'agent/stores/file/lock.ts': 'compared with times of files',

@@ -59,14 +59,6 @@ export interface Deed {
 export interface SealStart {
   /** The file system's time, in ms, after which a change is one of the run's. */
   readonly since: number
-  /** Files that a runner loads by itself and that were there before the run. */
-  readonly kept: readonly string[]
-  /** Files that the first check made; absent where there were too many. */
-  readonly made?: readonly string[]
-  /** Files of the check that could be run as programs. */
-  readonly executable?: readonly string[]
-  /** Files that it read of which nothing shows whose they are; absent where there were too many. */
-  readonly unclaimed?: readonly string[]
   /** When these were changed, in ms; absent in runs of earlier versions. */
   readonly times?: { readonly [path: string]: number }
   /** What was done to the runner before the run changed anything; absent for nothing. */
@@ -80,8 +72,12 @@ export interface SealStart {
   readonly above?: { readonly [path: string]: string }
   /** Null when there was nothing to compare with. */
   readonly dependencies: Dependencies | null
-  /** False where the file system does not tell what was read. */
-  readonly observed: boolean
+  /** Files that the runner reported at the first check, and that no pattern names. */
+  readonly tests?: readonly string[]
+  /** The state of each file that checkpoints leave out, by path; absent where it is not known. */
+  readonly leftOut?: { readonly [path: string]: string }
+  /** The state of every file, by path, if the run has no checkpoints. */
+  readonly files?: { readonly [path: string]: string }
   /** Why sealed checks are not made; null when they are. */
   readonly unavailable: string | null
   /**
@@ -95,8 +91,8 @@ export interface SealStart {
 export interface PendingSeal {
   /** Why the suite could not be run in place either, as a phrase; null if it could. */
   readonly lacks: string | null
-  /** The state of each file that checkpoints leave out, by path. */
-  readonly leftOut: { readonly [path: string]: string }
+  /** In runs of earlier versions: see {@link SealStart.leftOut}. */
+  readonly leftOut?: { readonly [path: string]: string }
 }
 
 /** The files of a run as they were at its start, as far as they were stored. */
@@ -107,8 +103,8 @@ export interface FilesAtStart {
   stored(paths: readonly string[]): Promise<ReadonlyMap<string, string>>
   /** Makes stored files in a folder where they are missing; gives those that it made. */
   restore(folder: string, paths: readonly string[]): Promise<readonly string[]>
-  /** Paths of files that are not as at the start; null if that is not known. */
-  changed(): Promise<readonly string[] | null>
+  /** Files that are not as at the start, with new ones that are not stored; null if not known. */
+  changed(): Promise<readonly ChangedFile[] | null>
   /** How a copy of the folder gets the files of the start; null if they are not known. */
   rewind(): Promise<Rewind | null>
 }
@@ -125,6 +121,15 @@ export interface Rewind {
   complete(copy: string): Promise<readonly string[]>
 }
 
+/** A file that is not as at the start. */
+export interface ChangedFile {
+  readonly path: string
+  /** True if the start did not have it. */
+  readonly isNew: boolean
+  /** True if the folder has it no more. */
+  readonly isGone: boolean
+}
+
 /** The files that the run has changed, by path, grouped by how a passed sealed check used them. */
 export interface CheckedFiles {
   /** Read as the run left them; null where the file system does not tell what was read. */
@@ -133,6 +138,10 @@ export interface CheckedFiles {
   readonly added: readonly string[]
   /** The check passes with these as at the start, and without the new ones of them. */
   readonly held_back: readonly string[]
+  /** Tests of the start that the run has edited: `added`, or let be changed by the request. */
+  readonly changed_tests?: readonly string[]
+  /** Files of the check that the request lets the run change. */
+  readonly allowed?: readonly string[]
 }
 
 /** One file that belongs to the check of a run. */
@@ -152,14 +161,14 @@ export interface CheckFiles {
 }
 
 /** See {@link CheckedFiles}; `not_read`: the check never reads the file. */
-export type FileGroup = keyof CheckedFiles | 'not_read'
+export type FileGroup = 'verified' | 'added' | 'held_back' | 'not_read'
 
 /** Held-back files that details and events name. */
 const MAX_SHOWN = 100
 
-/** The held-back files that details and events name. */
-export function shownOf({ held_back }: Pick<CheckedFiles, 'held_back'>): readonly string[] {
-  return held_back.slice(0, MAX_SHOWN)
+/** The files of a list that details and events name. */
+export function shownOf(paths: readonly string[]): readonly string[] {
+  return paths.slice(0, MAX_SHOWN)
 }
 
 /** All of what was found so far. */

@@ -260,6 +260,10 @@ export interface EventPayloads {
      * as at the start, or without them. Absent for none.
      */
     readonly held_back?: readonly string[]
+    /** Tests of the start that the run has edited, at most 100. Absent for none. */
+    readonly changed_tests?: readonly string[]
+    /** Files of the check that `may_change` let the run change, at most 100. Absent for none. */
+    readonly allowed?: readonly string[]
     /** True when nothing was written since the last check, whose verdict is repeated here. */
     readonly cached: boolean
     readonly counts: TestCounts | null
@@ -404,6 +408,8 @@ export interface RunRequest extends ModelSettings {
   /** Absent: as the host's option says. */
   readonly sealed_checks?: SealedMode
   readonly allow_dependency_changes?: true
+  /** Files of the check that count as the run's, as globs. Absent: none. */
+  readonly may_change?: readonly string[]
   /** Absent for a run that works itself. */
   readonly attempts?: Attempts
   /** Absent: the run starts no others. */
@@ -430,6 +436,8 @@ export interface ForkBase {
   /** The files that must not change, and the tests of the first check, of the source. */
   readonly baseline: GoalBaseline | null
   readonly baselineTests: KeptTests | null
+  /** Did the first check of the source see no tests? Absent if it did see some. */
+  readonly late_tests?: true
   /** Absent when the source had none. */
   readonly seal?: StoredSeal
   /** The checkpoint with which the fork begins; null when the source had none. */

@@ -100,6 +100,8 @@ export interface GoalCheckContext {
   readonly untilPossible?: (<T>(work: () => Promise<T>) => Promise<T>) | undefined
   /** Tests seen by the first check of the run, none of which may go missing; null before it. */
   readonly baselineTests: KeptTests | null
+  /** True if these are of a later check, since the first one saw none. */
+  readonly areTestsLate?: boolean | undefined
   /** True for the first check of a run, before any work: what can never be met is an error. */
   readonly isFirst?: boolean | undefined
   readonly baseline: GoalBaseline

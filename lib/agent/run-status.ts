@@ -50,4 +50,6 @@ export interface Assurance {
   readonly canaries: boolean
   /** Tests that the run could not read passed as well. */
   readonly holdout: boolean
+  /** True if the start had no test, so that all that passed are the run's own. Absent if not. */
+  readonly own_tests?: true
 }

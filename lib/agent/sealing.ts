@@ -41,6 +41,7 @@ export function sealingFor(settings: SealingSettings): SealingFor {
           executor: async () => claimed(await executor()),
           runId,
           allowsDependencyChanges: request.allow_dependency_changes === true,
+          mayChange: request.may_change ?? [],
           closed,
           above: (cwd) => packagesAbove(cwd, closed),
           mounted: isolated?.readOnly ?? [],

@@ -14,7 +14,7 @@
  */
 import { inSlices, raceAbort } from '../../internal/time.js'
 import { describeError } from '../../internal/errors.js'
-import type { FilesAtStart, Rewind } from '../check-files.js'
+import type { ChangedFile, FilesAtStart, Rewind } from '../check-files.js'
 import { isUnavailable } from '../errors.js'
 import type { CheckpointReason, RecordDraft } from '../events.js'
 import { MachineWait, mayPass, untilPossible } from '../exhaustion.js'
@@ -318,10 +318,21 @@ export class StartFiles implements FilesAtStart {
     return (await applySteps(folder, steps, this.#contentOf)).done
   }
 
-  async changed(): Promise<readonly string[] | null> {
+  async changed(): Promise<readonly ChangedFile[] | null> {
     const start = await this.#start()
     if (start === null) return null
-    return (await inSlices(planRestore(await this.#now(), start))).map(({ path }) => path)
+    const now = await this.#now()
+    const left = pathsLeftOut(now.leftOut)
+    if (left === null) throw new Error('too much in the folder is left out of checkpoints')
+    const known = new Set(pathsLeftOut(start.leftOut))
+    const isNew = (path: string): boolean => !known.has(path) && !start.entries.has(path)
+    const steps = await inSlices(planRestore(now, start))
+    return [
+      ...steps.map(({ path, before, after }) => ({
+        path, isNew: after === null, isGone: before === null,
+      })),
+      ...left.filter(isNew).map((path) => ({ path, isNew: true, isGone: false })),
+    ]
   }
 
   async rewind(): Promise<Rewind | null> {

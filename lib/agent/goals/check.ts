@@ -12,8 +12,9 @@
 import { GoalError } from '../errors.js'
 import type { CommandResult } from '../executor.js'
 import { onOwnFiles, untilPossible, type Patience } from '../exhaustion.js'
-import type { GoalCheckContext, GoalSpec, GoalVerdict, KeptTests } from '../goal.js'
+import type { GoalCheckContext, GoalSpec, GoalVerdict, KeptTests, TestCounts } from '../goal.js'
 import { OutputKeeper } from '../output.js'
+import { areHashed } from '../test-outcomes.js'
 import {
   brokenAssertions,
   changeOf,
@@ -26,8 +27,10 @@ import { compareFiles } from './protected-files.js'
 import { mayRunScripts, scriptEnds, type ScriptEnds } from './reports/early-exits.js'
 import { ReportFolder } from './reports/folder.js'
 import { TEST_RUNNERS } from './reports/registry.js'
+import { fileOf, isFile } from './reports/test-names.js'
 import { TestTable } from './reports/test-table.js'
 import type { ReportProblem, TestReport, TestRunner } from './reports/types.js'
+import { isInTestTree, isTestName } from './sealed/file-kinds.js'
 
 /** Leaves room for the list of changed files in the 32 KiB that a verdict may hold. */
 const MAX_OUTPUT_BYTES = 27 * 1024
@@ -185,14 +188,16 @@ async function verdictOf(
   // Without any test there is no baseline yet; a later check may still give one.
   const tests = counts === null || counts.total === 0 ? null : reported
   const problem = await problemOf(spec, context, run, evidence)
+  const before = beforeOf(spec, context, reported)
   return {
     achieved: problem === null,
-    reason: problem ?? success(spec, run, counts?.passed ?? null, counts?.skipped ?? 0),
+    reason: problem ?? success(spec, run, counts, before),
     assurance: {
-      by: spec.reporter === null ? 'exit_code' : 'tests',
+      by: spec.reporter === null || before === 'unknown' ? 'exit_code' : 'tests',
       sealed: false,
       canaries: report?.canaries ?? false,
       holdout: false,
+      ...(before === 'none' && { own_tests: true }),
     },
     exit_code: run.exitCode,
     duration_ms: Math.round(run.durationMs),
@@ -261,18 +266,48 @@ function withoutReport(spec: GoalSpec, run: CommandResult, problem: ReportProble
   return REPORT_PROBLEMS[problem]
 }
 
+/** What is known of the tests of the start: their outcomes, that there are none, or neither. */
+type Before = 'known' | 'none' | 'unknown'
+
+function beforeOf(
+  { reporter }: GoalSpec,
+  { areTestsLate, baseline, baselineTests, isFirst }: GoalCheckContext,
+  reported: TestReport['tests'] | null,
+): Before {
+  if (reporter === null || isFirst === true) return 'known'
+  if (baselineTests !== null && areTestsLate !== true) {
+    if (areHashed(baselineTests) || reported instanceof TestTable) return 'known'
+    const isBroken = (name: string): boolean =>
+      !isFile(name) && Object.hasOwn(baselineTests, fileOf(name))
+    const skipped = Object.entries(reported ?? {}).filter(([, outcome]) => outcome === 'skip')
+    return skipped.some(([name]) => isBroken(name)) ? 'unknown' : 'known'
+  }
+  // A syntax error, a missing module or a step before the tests kept the first check from any.
+  const isTest = (path: string): boolean => isTestName(path) || isInTestTree(path)
+  return Object.keys(baseline.files).some(isTest) ? 'unknown' : 'none'
+}
+
+const NOTE: Readonly<Record<Before, string>> = {
+  known: '',
+  none: "; all of them are the run's own",
+  unknown: '; the first check could not load them, so nobody knows which it would have skipped',
+}
+
 function success(
   spec: GoalSpec,
   run: CommandResult,
-  passed: number | null,
-  skipped: number,
+  counts: TestCounts | null,
+  before: Before,
 ): string {
   if (spec.max_duration_ms !== undefined) {
     return `took ${Math.round(run.durationMs)} ms, within ${spec.max_duration_ms} ms`
   }
-  if (passed === null) return `exit code ${run.exitCode}`
+  if (counts === null) return `exit code ${run.exitCode}`
+  const { passed, skipped } = counts
   const tests = passed === 1 ? 'the only test passes' : `all ${passed} tests pass`
-  return skipped === 0 ? tests : `${tests}, ${skipped} skipped as before`
+  const asBefore = before === 'known' ? ' as before' : ''
+  const others = skipped === 0 ? '' : `, ${skipped} skipped${asBefore}`
+  return `${tests}${others}${NOTE[before]}`
 }
 
 /** All changes of protected files, for the model, which has to undo them. */

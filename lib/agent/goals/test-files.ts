@@ -9,6 +9,15 @@ export const JS_TESTS: readonly string[] = [
 /** Test files by the patterns of pytest and unittest. */
 export const PYTHON_TESTS: readonly string[] = ['**/test_*.py', '**/*_test.py', '**/tests.py']
 
+/** Test files by the patterns of runners for other languages. */
+export const OTHER_TESTS: readonly string[] = [
+  '**/*_test.{go,c,cc,cpp,cxx,rb,exs,dart,zig}',
+  '**/test_*.{c,cc,cpp,cxx,rb}',
+  '**/*_spec.rb',
+  '**/*{Test,Tests,IT,Spec}.{java,kt,groovy,scala,cs,swift,php}',
+  '**/*.{bats,t}',
+]
+
 /** Files that only pytest reads; it also reads tox.ini, setup.cfg and pyproject.toml. */
 export const PYTEST_CONFIG: readonly string[] = [
   'pytest.ini', '.pytest.ini', 'pytest.toml', '.pytest.toml',

@@ -87,6 +87,8 @@ export interface RunState {
   readonly folder: NonNullable<PrivatePayloads['run_started']['folder']> | null
   /** The tests of the first check, with which later checks are compared. */
   readonly baselineTests: KeptTests | null
+  /** Did the first check see no tests, so that they are of a later one? */
+  readonly areTestsLate: boolean
   readonly conversation: Conversation
   /** Tokens of conversation that the model accepts, as far as the log says that it refused more. */
   readonly room: number

@@ -69,6 +69,7 @@ function createState(record: RunRecord): FoldedState {
     baseline: null,
     folder: null,
     baselineTests: fork?.baselineTests ?? null,
+    areTestsLate: fork?.late_tests ?? false,
     conversation,
     room: Infinity,
     messages: newMessages(sent),

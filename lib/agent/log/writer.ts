@@ -405,8 +405,8 @@ export function stamp<D extends RecordDraft>(
 
 /** Fields with names of files, in which halves of characters may stand for bytes. */
 const WITH_NAMES: ReadonlySet<string> = new Set([
-  'baseline', 'changes', 'conflicts', 'files', 'folder', 'held_back', 'in_place', 'left_out',
-  'paths', 'plan', 'seal', 'skipped',
+  'allowed', 'baseline', 'changed_tests', 'changes', 'conflicts', 'files', 'folder', 'held_back',
+  'in_place', 'left_out', 'paths', 'plan', 'seal', 'skipped',
 ])
 
 function storable<T extends object>(fields: T): T {

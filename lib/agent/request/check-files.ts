@@ -10,7 +10,8 @@ const PAGE = 1_000
 export async function checkFilesOf(store: RecordReader, runId: string): Promise<CheckFiles> {
   const files = new Map<string, string>()
   let goal: GoalSpec | undefined
-  let start: { readonly observed: boolean; readonly unavailable: string | null } | undefined
+  let start: { readonly unavailable: string | null } | undefined
+  let observed = false
   for await (const records of readLog(store, runId, PAGE)) {
     for (const record of records) {
       if (record.kind === 'run_created') {
@@ -23,7 +24,8 @@ export async function checkFilesOf(store: RecordReader, runId: string): Promise<
         for (const path of Object.keys(record.private?.baseline.files ?? {}))
           if (!files.has(path)) files.set(path, BY_PATTERN)
       } else if (record.kind === 'goal_check') {
-        const { seal, in_place: inPlace } = record.private ?? {}
+        const { files: checked, seal, in_place: inPlace } = record.private ?? {}
+        observed ||= checked !== undefined && checked.verified !== null
         // The first copy may have been checked later.
         start = seal?.start ?? inPlace ?? start
         for (const [path, reason] of Object.entries(seal?.reasons ?? {})) files.set(path, reason)
@@ -34,7 +36,7 @@ export async function checkFilesOf(store: RecordReader, runId: string): Promise<
   const list = isFree ? [] : [...files].sort(([a], [b]) => (a < b ? -1 : 1))
   return {
     files: list.map(([path, reason]) => ({ path: redactor.text(path), reason })),
-    observed: start?.observed ?? false,
+    observed,
     sealed_unavailable: start === undefined ? 'no sealed check was made' : start.unavailable,
   }
 }

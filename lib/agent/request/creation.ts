@@ -309,7 +309,7 @@ export function delegateStart(
 ): StartRequest {
   const { approval, cwd, delegation, hitl_enabled, metadata, model_name, tools } = frozen.request
   const { allow_dependency_changes, compaction = 'drop', instructions } = frozen.request
-  const { fallback_models, sealed_checks } = frozen.request
+  const { fallback_models, may_change, sealed_checks } = frozen.request
   const delegates = delegation !== undefined && delegation.depth > 1
   const bounds = Object.entries(left).map(([name, most]): [string, number | null] => {
     const wanted = asked[name as keyof RemainingBudget]
@@ -331,6 +331,7 @@ export function delegateStart(
     ...(instructions !== undefined && { instructions }),
     ...(sealed_checks !== undefined && { sealed_checks }),
     ...(allow_dependency_changes !== undefined && { allow_dependency_changes }),
+    ...(may_change !== undefined && { may_change }),
     ...(tools !== undefined && { tools: delegates ? tools : withoutDelegate(tools, offered) }),
     ...(delegates && { delegation: { ...delegation, depth: delegation.depth - 1 } }),
   })

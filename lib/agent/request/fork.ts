@@ -128,6 +128,7 @@ export async function resolveFork(
         messages: conversationAt(state, point, newRun),
         baseline: state.baseline ?? frozen.fork?.baseline ?? null,
         baselineTests: state.baselineTests ?? point.firstTests,
+        ...(state.areTestsLate && { late_tests: true }),
         ...(state.seal !== null && { seal: state.seal }),
         checkpoint_id: point.checkpointId,
         ...(isSameFolder && applies !== null && { applies_from: applies }),

@@ -189,7 +189,7 @@ async function placeOf(
 /** What a run without a folder cannot have. */
 const OF_FOLDERS = [
   'cwd', 'check', 'apply', 'attempts', 'checkpoints', 'delegation', 'holdout', 'sealed_checks',
-  'allow_dependency_changes', 'project_instructions',
+  'allow_dependency_changes', 'may_change', 'project_instructions',
 ] as const
 
 /** @throws {@link InvalidRequestError} that names each field which needs a folder. */

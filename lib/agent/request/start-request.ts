@@ -15,6 +15,7 @@ import {
   HOLDOUT_SCHEMA, holdoutViolations, type HoldoutRequest,
 } from '../goals/holdout/held-out-tests.js'
 import { checkRequest, prepareSchema } from '../check-schema.js'
+import { globProblem } from '../goals/may-change.js'
 import {
   decodeBase64, imageType, IMAGE_TYPES, MAX_IMAGE_BYTES, MAX_IMAGES, MAX_IMAGES_BYTES,
 } from '../images.js'
@@ -38,6 +39,9 @@ const MAX_FALLBACKS = 8
 
 /** Tools that a request may name. */
 const MAX_TOOLS = 256
+
+/** Globs that a request may name. */
+const MAX_GLOBS = 100
 
 const APPROVAL_MODE: JsonSchema = { type: 'string', enum: ['never', 'writes', 'all'] }
 
@@ -194,6 +198,15 @@ export const START_REQUEST_SCHEMA: JsonSchema = {
     allow_dependency_changes: {
       type: 'boolean',
       description: 'Let the goal be met with other dependencies than at the start.',
+    },
+    may_change: {
+      type: 'array',
+      minItems: 1,
+      maxItems: MAX_GLOBS,
+      items: { type: 'string', minLength: 1, maxLength: 1_024 },
+      description:
+        "Files of the check that count as the run's, as globs, and keys of a package.json, as " +
+        'package.json#exports. Never what the command runs, or settings of its runner.',
     },
     attempts: {
       type: 'object',
@@ -354,6 +367,10 @@ export function parseStartRequest(value: unknown): StartRequest {
     const unusable =
       request.result_schema === undefined ? null : schemaViolation(request.result_schema)
     if (unusable !== null) violations.push(unusable)
+    for (const [i, glob] of (request.may_change ?? []).entries()) {
+      const detail = globProblem(glob)
+      if (detail !== null) violations.push({ pointer: `/may_change/${i}`, detail })
+    }
   }
   if (violations.length === 0 && request.images !== undefined)
     violations.push(...imageViolations(request.images))
@@ -470,6 +487,7 @@ export function completeRequest(
     ...(apply !== undefined && { apply }),
     ...(sealed_checks !== undefined && { sealed_checks }),
     ...(others === true && { allow_dependency_changes: others }),
+    ...(request.may_change !== undefined && { may_change: [...request.may_change] }),
     ...(attempts !== undefined && { attempts }),
     ...(delegation !== undefined && { delegation }),
     ...(instructions !== undefined && { instructions }),

@@ -325,7 +325,9 @@ const PAYLOADS: { readonly [K in EventKind]: JsonSchema } = {
     assurance: ASSURANCE,
     sealed_unavailable: text,
     held_back: listOf(text),
-  }, 'assurance', 'sealed_unavailable', 'held_back'),
+    changed_tests: listOf(text),
+    allowed: listOf(text),
+  }, 'assurance', 'sealed_unavailable', 'held_back', 'changed_tests', 'allowed'),
   result: fields<EventPayloads['result']>({
     attempt: count,
     result: orNull(object),

@@ -90,4 +90,5 @@ export const ASSURANCE: JsonSchema = fields<Assurance>({
   sealed: flag,
   canaries: flag,
   holdout: flag,
-})
+  own_tests: flag,
+}, 'own_tests')

@@ -3,6 +3,8 @@ import { test } from 'node:test'
 import type { FileGroup } from 'runwright/agent'
 import { deliveredTree, groupsOf } from '../../../lib/agent/checkpoints/delivered.js'
 import { groupFiles } from '../../../lib/agent/goals/sealed/checked-files.js'
+import { OWNERS, type Rule } from '../../../lib/agent/goals/sealed/owners.js'
+import type { OwnedFile } from '../../../lib/agent/goals/sealed/put-back.js'
 import type { Tree } from '../../../lib/agent/tree.js'
 import { file, treeOf } from '../../helpers/tree-model.js'
 
@@ -46,24 +48,46 @@ for (const [name, held, before, after, delivered] of [
   })
 }
 
-test('a file that is left out with its folder is held back, and one that is not listed is unread', () => {
-  const left = new Map([['plugins', 'plugin'], ['a.test.js', 'new test']] as const)
-  const files = groupFiles(['a.test.js', 'b.js', 'c.js', 'cases.json', 'plugins/x/y.js'], {
-    read: ['b.js', 'cases.json'], left, restored: ['cases.json'],
-  })
+const owned = (path: string, rule: Rule, more: Partial<OwnedFile> = {}): OwnedFile => ({
+  path, rule, isNew: false, isGone: false, keys: [], canBeAllowed: false,
+  isRuns: OWNERS[rule][0] === 'run', ...more,
+})
+
+test('who owns a file and whether it was read decide about its group', () => {
+  const isNew = true
+  const expected: readonly (readonly [OwnedFile, FileGroup])[] = [
+    [owned('src/read.js', 'code'), 'verified'],
+    [owned('src/other.js', 'code'), 'not_read'],
+    [owned('a.test.js', 'test', { isNew }), 'added'],
+    [owned('edited.test.js', 'test'), 'added'],
+    [owned('gone.test.js', 'test', { isGone: true }), 'not_read'],
+    [owned('test/new.json', 'test', { isNew }), 'added'],
+    [owned('test/read.json', 'test'), 'held_back'],
+    [owned('test/other.json', 'test'), 'not_read'],
+    [owned('mine.test.js', 'test', { isNew, isRuns: true }), 'not_read'],
+    [owned('cases.json', 'fixture'), 'held_back'],
+    [owned('conftest.py', 'settings', { isNew }), 'held_back'],
+    [owned('new.json', 'rest', { isNew }), 'not_read'],
+  ]
+  const read = ['src/read.js', 'test/read.json', 'cases.json']
+  const files = groupFiles(expected.map(([file]) => file), read)
   const groupOf = groupsOf(files)
-  const groups = [...files.held_back, ...files.added, ...files.verified!, 'c.js']
-  const expected: FileGroup[] = ['held_back', 'held_back', 'added', 'verified', 'not_read']
-  assert.deepEqual(groups.map((path) => groupOf(path, null)), expected)
+  const found = expected.map(([{ path }]) => [path, groupOf(path, null)])
+  assert.deepEqual(found, expected.map(([{ path }, group]) => [path, group]))
   assert.equal(groupOf('new name', 'cases.json'), 'held_back')
   assert.deepEqual(groupsOf(null)('b.js', null), null)
+  // Where nobody knows what was read, everything may have been.
+  const unknown = groupFiles(expected.map(([file]) => file), null)
+  assert.deepEqual([unknown.verified, unknown.held_back.includes('test/other.json')], [null, true])
 })
 
 test('of very many files, only those that are held back are told', () => {
-  const many = Array.from({ length: 10_001 }, (_, at) => `f${at}`)
-  const files = groupFiles(many, { read: many, left: new Map(), restored: ['f7'] })
+  const many = Array.from({ length: 10_000 }, (_, at) => `f${at}`)
+  const back = owned('cases.json', 'fixture')
+  const files = groupFiles([...many.map((path) => owned(path, 'code')), back], [...many, back.path])
   assert.equal(files.verified?.length, 10_000)
-  const more = groupFiles([...many, 'g'], { read: [...many, 'g'], left: new Map(), restored: ['f7'] })
-  assert.deepEqual(more, { verified: null, added: [], held_back: ['f7'] })
+  const all = [...many, 'g'].map((path) => owned(path, 'code'))
+  const more = groupFiles([...all, back], [...many, 'g', back.path])
+  assert.deepEqual(more, { verified: null, added: [], held_back: ['cases.json'] })
   assert.equal(groupsOf(more)('f8', null), null)
 })

@@ -41,6 +41,8 @@ export class Runs extends Folders {
       defaultModel: 'test:m',
       tools: [this.#tool(process)],
       executor: this.#executor(),
+      // The model knows no groups of files: what an apply would hold back.
+      sealedChecks: 'off',
       workspaceFolder: this.world.copies,
       clock: mortalClock(process.died),
     })

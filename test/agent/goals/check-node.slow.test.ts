@@ -266,6 +266,44 @@ test('now', { skip: pending }, () => {})
   assert.equal((await run.check()).reason, 'all 4 tests pass, 1 skipped as before')
 })
 
+test('tests skipped in a file that the first check could not load lower the assurance', async (t) => {
+  const tests = `${TESTS}test('later', { skip: true }, () => {})\n`
+  const files = { ...PROJECT, 'src/add.js': 'export const add = (\n', 'test/add.test.js': tests }
+  const run = await Pursuit.start(await workspace(t, files), 'node-test')
+  assert.deepEqual((await run.check()).tests, { 'test/add.test.js': 'fail' })
+  await put(run.cwd, { 'src/add.js': FIXED })
+  const { achieved, reason, assurance } = await run.check()
+  assert.equal(achieved, true, reason)
+  assert.match(reason, /^all \d tests pass, 1 skipped; the first check could not load them/)
+  assert.equal(assurance.by, 'exit_code')
+})
+
+test('without a test at the start, the run has tests of its own alone', async (t) => {
+  const { 'test/add.test.js': _, ...files } = PROJECT as Readonly<Record<string, string>>
+  const run = await Pursuit.start(await workspace(t, files), 'node-test: test/add.test.js')
+  await run.check()
+  await put(run.cwd, { 'src/add.js': FIXED, 'test/add.test.js': TESTS })
+  const { achieved, reason, assurance } = await run.check()
+  assert.equal(achieved, true, reason)
+  assert.match(reason, /; all of them are the run's own$/)
+  assert.deepEqual([assurance.by, assurance.own_tests], ['tests', true])
+})
+
+test('tests that a step before them kept from the first check lower the assurance', async (t) => {
+  const scripts = { pretest: 'node lint.js', test: 'node --test' }
+  const files = {
+    ...PROJECT, 'package.json': JSON.stringify({ type: 'module', scripts }),
+    'lint.js': "import './src/add.js'\n", 'src/add.js': 'export const add = (\n',
+  }
+  const run = await Pursuit.start(await workspace(t, files), 'npm-test')
+  assert.equal((await run.check()).tests, null)
+  await put(run.cwd, { 'src/add.js': FIXED })
+  const { achieved, reason, assurance } = await run.check()
+  assert.equal(achieved, true, reason)
+  assert.match(reason, /; the first check could not load them/)
+  assert.deepEqual([assurance.by, assurance.own_tests], ['exit_code', undefined])
+})
+
 test('a file that could not be loaded must later report tests, not just exit with 0', async (t) => {
   const run = await Pursuit.start(
     await workspace(t, { ...PROJECT, 'src/add.js': 'export const add = (\n' }),

@@ -72,6 +72,8 @@ export class Pursuit {
   readonly baseline: GoalBaseline
   readonly executor: RecordingExecutor = new RecordingExecutor()
   baselineTests: KeptTests | null = null
+  areTestsLate = false
+  #checks = 0
 
   private constructor(spec: GoalSpec, cwd: string, baseline: GoalBaseline) {
     this.spec = spec
@@ -86,16 +88,20 @@ export class Pursuit {
   }
 
   async check(signal: AbortSignal = new AbortController().signal): Promise<GoalVerdict> {
-    const { executor, cwd, baseline, baselineTests } = this
+    const { areTestsLate, executor, cwd, baseline, baselineTests } = this
     const verdict = await checkGoal(this.spec, {
       executor,
       cwd,
       mark: 'm',
       signal,
       baselineTests,
+      areTestsLate,
+      isFirst: this.#checks === 0,
       baseline,
     })
+    if (baselineTests === null && verdict.tests !== null) this.areTestsLate = this.#checks > 0
     this.baselineTests ??= verdict.tests
+    this.#checks += 1
     return verdict
   }
 }

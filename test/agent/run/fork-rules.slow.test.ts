@@ -36,6 +36,7 @@ const OVERRIDES: Readonly<Record<string, (other: string) => JsonValue>> = {
   apply: () => 'on_achieved',
   sealed_checks: () => 'require',
   allow_dependency_changes: () => true,
+  may_change: () => ['test/**'],
   delegation: () => ({ depth: 1, children: 2 }),
   instructions: () => 'Be kind.',
   project_instructions: () => false,

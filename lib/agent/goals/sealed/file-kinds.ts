@@ -1,6 +1,6 @@
 /**
  * What the name of a file tells about its part in a check. Names alone decide little: a helper or a
- * folder `unit` may as well be code under test, so `belongs.ts` asks who refers to them.
+ * folder `unit` may as well be code under test, so `owners.ts` asks who refers to them.
  *
  * @module
  */
@@ -8,7 +8,7 @@ import { posix } from 'node:path'
 
 import { compileGlobs } from '../../workspace/globs.js'
 import { SKIPPED_FOLDERS } from '../../workspace/skipped-folders.js'
-import { JS_TESTS, PYTHON_TESTS, TEST_TREES } from '../test-files.js'
+import { JS_TESTS, OTHER_TESTS, PYTHON_TESTS, TEST_TREES } from '../test-files.js'
 
 /** What a file is written in; `data` for everything that is no program. */
 export type Language = 'javascript' | 'python' | 'shell' | 'make' | 'other' | 'data'
@@ -57,7 +57,7 @@ export function withoutExtension(path: string): string {
   return path.slice(0, path.length - posix.extname(path).length)
 }
 
-const isTestPattern = compileGlobs([...JS_TESTS, ...PYTHON_TESTS])
+const isTestPattern = compileGlobs([...JS_TESTS, ...PYTHON_TESTS, ...OTHER_TESTS])
 const isTestTree = compileGlobs(TEST_TREES)
 
 /** True for a name by which runners find tests. */
@@ -88,22 +88,12 @@ export function isInCodeFolder(path: string): boolean {
   return foldersOf(path).some((name) => CODE_FOLDERS.has(name.toLowerCase()))
 }
 
-/** True for the name of a folder of code. */
-export function isCodeFolder(folder: string): boolean {
-  return CODE_FOLDERS.has(posix.basename(folder).toLowerCase())
-}
-
 const TEST_FOLDER = new RegExp(
   `^${oneOf(String.raw`
     qa t units? unit[-_]?tests? e2e integrations? acceptance functional regression smoke testing
     checks? verif(?:y|ication) cypress playwright .*[-_]tests? tests?[-_].* test-d`)}$`,
   'i',
 )
-
-/** True for a folder that by its name may hold tests, or code about units and checks. */
-export function mayHoldTests(folder: string): boolean {
-  return TEST_FOLDER.test(posix.basename(folder))
-}
 
 const FIXTURE_FOLDER = new RegExp(
   `^${oneOf(String.raw`
@@ -117,6 +107,19 @@ const FIXTURE_NAME = new RegExp(
   'i',
 )
 const INPUT_FOLDER = /^(?:cases|samples?|inputs?|corpus|vectors|scenarios|test[-_]?cases)$/i
+
+const SUPPORT_FOLDER = new RegExp(
+  `^${oneOf(`
+    helpers? support testing test-utils? harness stubs fakes doubles vendor(?:ed)?
+    third[-_]?party`)}$`,
+  'i',
+)
+
+/** Is this, by its name or folder, a helper of tests, or what tests are given? */
+export function isSupport(path: string): boolean {
+  if (isFixtureName(path) || isInputName(path) || isHelperName(path)) return true
+  return foldersOf(path).some((name) => SUPPORT_FOLDER.test(name) || TEST_FOLDER.test(name))
+}
 
 /** Data that by its name or folder is compared with, or given to, what is tested. */
 export function isFixtureName(path: string): boolean {
@@ -167,37 +170,9 @@ export function isHelperName(path: string): boolean {
   )
 }
 
-/** Data that its name says is for tests. */
-export function isForTests(path: string): boolean {
-  return languageOf(path) === 'data' && (isFixtureName(path) || isHelperName(path))
-}
-
 /** A folder from which runners load by themselves. */
 export function isMockFolder(path: string): boolean {
   return foldersOf(path).includes('__mocks__')
-}
-
-const HELPER_WORDS = new Set(
-  (
-    'helper helpers setup teardown fixture fixtures mock mocks fake fakes stub stubs dummy ' +
-    'doubles factories support harness assert asserts assertion assertions expect expectations ' +
-    'matcher matchers should testkit golden expected samples cases scenarios test tests testing ' +
-    'testutil testutils spec specs qa e2e acceptance checks checker verifier'
-  ).split(' '),
-)
-
-/** Code that may help tests, by a word in its path. */
-export function hasHelperWord(path: string): boolean {
-  return wordsOf(withoutExtension(path)).some((word) => HELPER_WORDS.has(word))
-}
-
-/** Words in lower case: `makeFakeClock` has three. */
-function wordsOf(path: string): readonly string[] {
-  return path
-    .slice(-300)
-    .replaceAll(/([a-z\d])([A-Z])/g, '$1 $2')
-    .toLowerCase()
-    .split(/[^\p{L}\d]+/u)
 }
 
 const CHECKING = new RegExp(
@@ -315,10 +290,15 @@ export function isPage(path: string): boolean {
   return PAGE.test(path)
 }
 
+/** Documents, whose samples may be tests. */
+export function isDocument(path: string): boolean {
+  return /\.(?:mdx?|markdown|rst|adoc)$/i.test(path)
+}
+
 /** Texts for people, which may hold samples of code. */
 export function isProse(path: string): boolean {
   if (foldersOf(path).some((name) => SKIPPED_FOLDERS.has(name))) return false
-  return /\.(?:mdx?|markdown|rst|adoc|txt)$/i.test(path) || PROSE.test(posix.basename(path))
+  return isDocument(path) || path.endsWith('.txt') || PROSE.test(posix.basename(path))
 }
 
 function foldersOf(path: string): readonly string[] {

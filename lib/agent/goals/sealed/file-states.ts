@@ -1,21 +1,8 @@
 /** Which files of a folder are there, may be run, and when they were changed. @module */
-import { lstat } from 'node:fs/promises'
+import { lstat, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { unreadable } from '../../exhaustion.js'
 import { hashFiles } from '../protected-files.js'
-
-/** Those of `paths` that somebody may run. */
-export async function executablesIn(
-  folder: string,
-  paths: readonly string[],
-): Promise<readonly string[]> {
-  const found: string[] = []
-  for (const path of paths) {
-    const stats = await lstat(join(folder, path)).catch(unreadable)
-    if (stats?.isFile() === true && (stats.mode & 0o111) !== 0) found.push(path)
-  }
-  return found
-}
 
 /** When files were changed last. @param atMost for newer files, and for those that are gone */
 export async function timesOf(
@@ -35,14 +22,34 @@ export async function timesOf(
 /** Larger files are told by inode, size and change time. */
 const MAX_HASHED_BYTES = 1024 * 1024
 
-/** Shows whether a file is as before; null for a folder, and undefined for nothing. */
-export async function stateOf(folder: string, path: string): Promise<string | null | undefined> {
+/** Shows whether a file is as before; undefined for nothing, and for a folder. */
+async function stateOf(folder: string, path: string): Promise<string | undefined> {
   const stats = await lstat(join(folder, path)).catch(unreadable)
-  if (stats === null) return undefined
-  if (stats.isDirectory()) return null
+  if (stats === null || stats.isDirectory()) return undefined
   const { ino, size, ctimeMs } = stats
   const hashes = size > MAX_HASHED_BYTES ? {} : await hashFiles(folder, [path])
   return hashes[path] ?? `${ino} ${size} ${ctimeMs}`
+}
+
+/** The states of files, and of those in folders, by path; null above `most`. */
+export async function statesOf(
+  folder: string,
+  paths: readonly string[],
+  most: number,
+): Promise<Record<string, string> | null> {
+  const states: Record<string, string> = {}
+  const open = [...paths]
+  for (let count = 0; open.length > 0; count++) {
+    if (open.length + count > most) return null
+    const path = open.pop()!
+    const state = await stateOf(folder, path)
+    if (state !== undefined) states[path] = state
+    else {
+      const names = (await readdir(join(folder, path)).catch(unreadable)) ?? []
+      open.push(...names.map((name) => `${path}/${name}`))
+    }
+  }
+  return states
 }
 
 /** Those of `paths` that are in the folder. */
@@ -64,4 +71,18 @@ export async function missingIn(
     if ((await lstat(join(folder, path)).catch(unreadable)) === null) missing.push(path)
   }
   return missing
+}
+
+/** Those of `paths` that are in another state than before. */
+export async function changedOf(
+  cwd: string,
+  states: { readonly [path: string]: string },
+  paths: readonly string[],
+): Promise<readonly string[]> {
+  const changed: string[] = []
+  for (const path of paths) {
+    const state = states[path]
+    if (state !== undefined && (await stateOf(cwd, path)) !== state) changed.push(path)
+  }
+  return changed
 }

@@ -18,6 +18,11 @@ export class Mentions {
     for (const one of refers.extensions) this.#extensions.add(one)
   }
 
+  /** By path, as an import does. */
+  refersTo(path: string): boolean {
+    return this.#files.has(path)
+  }
+
   /** By path or by name. */
   names(path: string): boolean {
     return this.#files.has(path) || this.#names.has(nameKey(path))

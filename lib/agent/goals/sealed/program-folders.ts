@@ -18,7 +18,7 @@ const MAX_FOLDERS = 100
 export async function programFolders(
   command: string,
   baseline: Iterable<string>,
-  texts: TextReader,
+  texts: Pick<TextReader, 'read'>,
 ): Promise<readonly string[]> {
   const scripts = [...baseline].filter((path) => /^(?:shell|make)$/.test(languageOf(path)))
   const found = new Set<string>()

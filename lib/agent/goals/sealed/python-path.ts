@@ -5,7 +5,10 @@ const PYTHON_PATH = /\bpythonpath[ \t]{0,20}=[ \t]{0,20}(\[[^\]]{0,500}\]|[^\n]{
 const MAX_PYTHON_PATH = 20
 
 /** Folders of modules that settings of pytest name, or variables of the command; relative. */
-export async function pythonPath(script: string, texts: TextReader): Promise<readonly string[]> {
+export async function pythonPath(
+  script: string,
+  texts: Pick<TextReader, 'read'>,
+): Promise<readonly string[]> {
   const settings = ['pytest.ini', '.pytest.ini', 'pyproject.toml', 'setup.cfg', 'tox.ini']
   const all = [script, ...(await Promise.all(settings.map(async (path) => texts.read(path))))]
   const matches = all.flatMap((text) => [...(text ?? '').matchAll(PYTHON_PATH)])

@@ -205,13 +205,16 @@ export class ReferenceFinder {
   }
 
   /** A token with a slash: relative to its file, to the workspace, or behind an alias. */
-  #path(token: string, folder: string, found: Found): void {
+  #path(token: string, from: string, found: Found): void {
     const plain = token.replace(/^(?:[@~#$%]?\/)+/, '')
-    const here = this.#resolve(posix.join(folder, plain || '.'), found)
+    const here = this.#resolve(posix.join(from, plain || '.'), found)
     // `open('./a.json')` is relative to the workspace, `import './a.js'` never is.
     if (!here || !token.startsWith('.')) this.#resolve(posix.normalize(plain || '.'), found)
     const parts = plain.split('/').filter((part) => part !== '' && part !== '.' && part !== '..')
-    for (const part of parts) if (this.#folderNames.has(part)) found.folders.add(part)
+    // `cases/$name` names a folder; `unit/convert` names a file in one.
+    const isOpen = plain.endsWith('/') || /[$%]/.test(parts.at(-1) ?? '')
+    const folder = parts.at(isOpen && !plain.endsWith('/') ? -2 : -1) ?? ''
+    if (this.#folderNames.has(folder)) found.folders.add(folder)
     if (parts.length < 2 || token.startsWith('.')) return
     const tail = `${parts.at(-2)!}/${withoutExtension(parts.at(-1)!)}`
     for (const path of this.#byTail.get(tail) ?? []) found.files.add(path)

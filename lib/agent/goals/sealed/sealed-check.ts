@@ -18,40 +18,35 @@
  */
 import { isDeepStrictEqual } from 'node:util'
 import { describeError } from '../../../internal/errors.js'
-import {
-  joinSeals, type Dependencies, type FilesAtStart, type PendingSeal, type SealStart,
-  type StoredSeal,
+import type {
+  AskedOfGit, Dependencies, FilesAtStart, PendingSeal, SealStart, StoredSeal,
 } from '../../check-files.js'
 import { GoalCheckError } from '../../errors.js'
 import type { SealedMode } from '../../events.js'
 import { mayPass } from '../../exhaustion.js'
 import type { GoalBaseline, GoalCheckContext, GoalSpec, GoalVerdict } from '../../goal.js'
+import type { LeftOut } from '../../tree.js'
 import {
   captureDependencies, compareDependencies, type DependencyComparison,
 } from '../../workspace/dependencies.js'
-import type { LeftOut } from '../../tree.js'
 import { pathsLeftOut } from '../../workspace/left-out.js'
-import { makeUnread } from '../../workspace/touched-files.js'
 import { checkGoal, patienceOf } from '../check.js'
 import { commandGoal } from '../command-goal.js'
+import { listChanges } from '../compare-tests.js'
 import { checkHeldOut, NONE_LEFT } from '../holdout/check-held-out.js'
 import { MAX_EVALUATIONS, type HoldoutRun } from '../holdout/held-out-tests.js'
-import { compareFiles } from '../protected-files.js'
-import { listChanges } from '../compare-tests.js'
-import { asksForFiles } from './asked-of-git.js'
+import { askGit, asksForFiles } from './asked-of-git.js'
 import { CheckCopies, type CheckCopiesOptions } from './check-copies.js'
-import { confirmInCopy } from './confirm.js'
+import { confirmInCopy, type Confirmed, type ToConfirm } from './confirm.js'
 import { couldNotRun } from './could-run.js'
-import { gitState } from './git-index.js'
 import { deedsAgainst } from './deeds.js'
-import { filesToLeaveOut } from './new-files.js'
+import { changedOf, statesOf, timesOf } from './file-states.js'
 import { listFiles } from './list-files.js'
-import { both, MAX_PATHS, observe, startOf, type Observed } from './observe.js'
+import { isOfTests } from './owners.js'
+import { ownOf, putBack, type Start } from './put-back.js'
 import type { SealedCopy } from './sealed-copy.js'
-import { missingIn, stateOf, timesOf } from './file-states.js'
-import { changesAround, dataIn, scriptOf, surroundingsOf } from './surroundings.js'
 import type { RunChecks, SealedVerdict } from './sealing.js'
-import { restorableData, restoreFiles } from './to-restore.js'
+import { changesAround, dataIn, scriptOf, surroundingsOf } from './surroundings.js'
 import { DEPENDENCY_RULE, failed, HELD_OUT, required } from './words.js'
 
 /** What sealed checks of one run need. */
@@ -59,6 +54,8 @@ export interface SealedChecksOptions extends CheckCopiesOptions {
   readonly mode: Exclude<SealedMode, 'off'>
   /** May the goal be met with other dependencies than at the start? */
   readonly allowsDependencyChanges: boolean
+  /** Files of the check that count as the run's, as globs. */
+  readonly mayChange: readonly string[]
   /** Folders that commands do not see. */
   readonly closed: readonly string[]
   /** Real path of the packages that are found above a folder; null for none. */
@@ -89,148 +86,137 @@ export class SealedChecks implements RunChecks {
     context: GoalCheckContext,
     stored: { readonly left_out: readonly LeftOut[] } | null,
   ): Promise<SealedVerdict> {
+    const { cwd } = context
+    const known = await knownFiles(context, stored)
+    if (known === null)
+      return this.#unsealed(await checkGoal(goal, context), 'the files of the start are too many')
     const waits = stored !== null && this.#options.mode === 'prefer'
-    const leftOut = waits ? await this.#statesLeftOut(context.cwd, stored.left_out) : null
-    // What git told at the start, a copy of it would not tell later.
-    if (leftOut === null || asksForFiles(await scriptOf(goal, context.cwd)))
-      return await this.#firstInCopy(goal, context, null)
     const since = Date.now() - CLOCK_MS
+    // What git told at the start, a copy of it would not tell later.
+    if (!waits || asksForFiles(await scriptOf(goal, cwd)))
+      return await this.#firstInCopy(goal, context, { since, known }, null)
     const verdict = await checkGoal(goal, context)
-    if (verdict.achieved) return await this.#firstInCopy(goal, context, verdict)
-    const start = await orUnavailable(context, () => this.#startInPlace(goal, context, since))
+    if (verdict.achieved) return await this.#firstInCopy(goal, context, { since, known }, verdict)
+    const start = await orUnavailable(context, async () => {
+      // Whether a copy can be made must not depend on the run.
+      await this.#copies.assertPossible(cwd)
+      return await this.#startOf(goal, context, verdict, since)
+    })
     if (start instanceof Unavailable) return this.#unsealed(verdict, start.cause)
-    const pending = { lacks: couldNotRun(verdict, goal, context.cwd), leftOut }
-    return result(verdict, { files: {}, reasons: {}, start: { ...start, pending } })
-  }
-
-  /** The states of files that are not stored; null for folders, and for too many. */
-  async #statesLeftOut(
-    cwd: string,
-    leftOut: readonly LeftOut[],
-  ): Promise<PendingSeal['leftOut'] | null> {
-    const states: Record<string, string> = {}
-    for (const path of pathsLeftOut(leftOut) ?? ['.']) {
-      const state = await stateOf(cwd, path)
-      if (state === null) return null
-      if (state !== undefined) states[path] = state
-    }
-    return states
+    const pending = { lacks: couldNotRun(verdict, goal, cwd) }
+    return result(verdict, sealOf({ ...start, ...known, pending }))
   }
 
   /** What only the start shows. */
-  async #startInPlace(
+  async #startOf(
     goal: GoalSpec,
-    { baseline, cwd, signal }: GoalCheckContext,
+    { cwd, signal }: GoalCheckContext,
+    { deeds, test_files: tests }: GoalVerdict,
     since: number,
   ): Promise<SealStart> {
-    // Whether a copy can be made must not depend on the run.
-    await this.#copies.assertPossible(cwd)
+    const script = await scriptOf(goal, cwd)
     const files = (await listFiles(cwd, signal)).map(({ path }) => path)
-    const dependencies = await this.#captureDependencies(cwd, signal)
-    const around = await surroundingsOf(goal, cwd, Object.keys(baseline.files), files)
-    const { times } = await timesOf(cwd, await dataIn(await scriptOf(goal, cwd), cwd))
     return {
-      since, kept: [], dependencies, observed: false, unavailable: null, ...around,
-      ...(times !== undefined && { times }),
+      since,
+      unavailable: null,
+      dependencies: await this.#captureDependencies(cwd, signal),
+      ...(await surroundingsOf(goal, cwd, files)),
+      ...(await timesOf(cwd, await dataIn(script, cwd))),
+      ...(deeds.length > 0 && { deeds }),
+      ...oddTests(tests),
     }
   }
 
   async #firstInCopy(
     goal: GoalSpec,
     context: GoalCheckContext,
-    known: GoalVerdict | null,
+    { since, known }: { readonly since: number; readonly known: KnownFiles },
+    inPlaceBefore: GoalVerdict | null,
   ): Promise<SealedVerdict> {
-    const { baseline, cwd, signal } = context
-    const isNew = async (path: string): Promise<boolean> =>
-      (await missingIn(cwd, [path])).length > 0
-    const work = (copy: SealedCopy): Promise<Observed> => observe(goal, context, copy, isNew)
-    const seen = await orUnavailable(context, () =>
-      both(
-        this.#copies.withPackages(context, work, [], (found) => lacking(found, goal) !== null),
-        this.#captureDependencies(cwd, signal),
-      ),
-    )
+    const { baselineTests, cwd } = context
+    const seen = await orUnavailable(context, async () => {
+      const work = async (copy: SealedCopy): Promise<InCopy> => {
+        const verdict = await copy.check(goal, baselineTests)
+        const cause = couldNotRun(verdict, goal, copy.root)
+        return { verdict, cause, asked: await askGit(copy, await scriptOf(goal, copy.root)) }
+      }
+      const hasFailed = ({ cause }: InCopy): boolean => cause !== null
+      const found = await this.#copies.withPackages(context, work, [], hasFailed)
+      return { ...found, start: await this.#startOf(goal, context, found.verdict, since) }
+    })
     if (seen instanceof Unavailable)
-      return this.#unsealed(known ?? (await checkGoal(goal, context)), seen.cause)
-    const [sealed, dependencies] = seen
-    const { files, reasons, since, unclaimed, verdict } = sealed
-    const paths = [...Object.keys(baseline.files), ...Object.keys(files)]
-    const start = {
-      ...startOf(sealed), since, dependencies, unavailable: null,
-      ...(await timesOf(cwd, unclaimed.slice(0, MAX_PATHS))),
-      ...(await surroundingsOf(goal, cwd, paths)),
-    }
-    const found: StoredSeal = { files, reasons, start }
-    const cause = lacking(sealed, goal)
-    const passed = { verdict, found, unavailable: null }
+      return this.#unsealed(inPlaceBefore ?? (await checkGoal(goal, context)), seen.cause)
+    const { asked, cause, verdict } = seen
+    const start = { ...seen.start, ...known, ...(asked !== undefined && { asked }) }
+    const passed = result(verdict, sealOf(start))
+    const given = { goal, context, start, mayChange: [] }
     if (cause === null && goal.max_duration_ms === undefined)
-      return await this.#heldOut(goal, context, start, passed)
-    const inPlace = known ?? (await checkGoal(goal, context))
+      return await this.#heldOut(given, passed)
+    const inPlace = inPlaceBefore ?? (await checkGoal(goal, context))
     // Without tests, two failures are the same only where both lack something.
     const isAlike = inPlace.tests !== null || couldNotRun(inPlace, goal, cwd) !== null
     if (cause === null || (isAlike && isSame(inPlace, verdict)))
-      return await this.#heldOut(goal, context, start, { ...passed, verdict: inPlace })
-    return this.#withoutSeal(inPlace, cause, { ...found, start: { ...start, unavailable: cause } })
+      return await this.#heldOut(given, { ...passed, verdict: inPlace })
+    return this.#withoutSeal(inPlace, { ...start, unavailable: cause }, cause)
   }
 
   /** The verdict of a check in place where no copy can be made. */
   #unsealed(verdict: GoalVerdict, cause: string): SealedVerdict {
-    const start: SealStart = {
-      since: 0, kept: [], dependencies: null, observed: false, unavailable: cause,
-    }
-    return this.#withoutSeal(verdict, cause, { files: {}, reasons: {}, start })
+    return this.#withoutSeal(verdict, { since: 0, dependencies: null, unavailable: cause }, cause)
   }
 
-  #withoutSeal(verdict: GoalVerdict, cause: string, found: StoredSeal): SealedVerdict {
+  #withoutSeal(verdict: GoalVerdict, start: SealStart, cause: string): SealedVerdict {
     if (this.#options.mode === 'require') throw required(cause)
-    return { verdict, found, unavailable: cause }
+    return { verdict, found: sealOf(start), unavailable: cause }
   }
 
   /**
-   * A later check: in place, and when that is passed, in a sealed copy.
+   * A later check: in place with all tests as the run left them, and when that is passed, in a
+   * sealed copy.
    *
    * @throws as {@link checkGoal} does.
    */
   async later(
     goal: GoalSpec,
     context: GoalCheckContext,
-    seal: StoredSeal,
+    { start }: StoredSeal,
     atStart: FilesAtStart,
   ): Promise<SealedVerdict> {
-    const { start } = seal
-    const isSealed = start?.unavailable === null
-    const data = isSealed ? await restorableData(seal, context.baseline, atStart) : new Set()
-    const kept = Object.entries(context.baseline.files).filter(([path]) => !data.has(path))
-    const verdict = await checkGoal(goal, {
-      ...context, baseline: { files: Object.fromEntries(kept) },
-    })
+    if (start === undefined || start.unavailable !== null) {
+      const verdict = await checkGoal(goal, context)
+      const cause = start?.unavailable ?? 'the first check was not made in one'
+      // Of a fork: its source had none.
+      if (verdict.achieved && this.#options.mode === 'require') throw required(cause)
+      return result(verdict)
+    }
+    // Without checkpoints, nothing can be put back.
+    const isLenient = start.files === undefined
+    const lenient = isLenient ? { ...goal, allow_test_changes: true } : goal
+    const verdict = await checkGoal(lenient, context)
     if (!verdict.achieved) return result(verdict)
-    const changes = start === undefined ? [] : await changesAround(context, start)
+    const changes = await changesAround(context, start)
     if (changes.length > 0) {
       const reason = `tests changed: ${listChanges(changes)}`
       return result({ ...verdict, achieved: false, reason })
     }
-    if (start === undefined || start.unavailable !== null) {
-      const cause = start?.unavailable ?? 'the first check was not made in one'
-      // Of a fork: its source had none.
-      if (this.#options.mode === 'require') throw required(cause)
-      return result(verdict)
-    }
     await context.executor.killMarked(context.mark)
+    const { mayChange } = this.#options
     const sealed = await this.#orRefused(context, verdict, async () => {
       const { changes, caches } = await this.#compareDependencies(context, start)
       if (changes.length > 0) {
         const text = `dependencies changed: ${listChanges(changes)}; ${DEPENDENCY_RULE}`
         return result(failed(verdict, text, ''))
       }
-      const passed = { goal, context, atStart, caches, inPlace: verdict }
-      return start.pending === undefined
-        ? await this.#sealed(passed, seal, start)
-        : await this.#firstPassed(passed, start, start.pending)
+        const passed = { goal, context, start, atStart, mayChange, caches, inPlace: verdict }
+      const confirmed = await this.#sealed(passed)
+      const { hasFailed, unavailable } = confirmed
+      if (unavailable !== null && this.#options.mode === 'require')
+        return result(failed(verdict, unavailable, ''))
+      const { pending } = start
+      const isOpen = hasFailed && pending !== undefined
+      return isOpen ? await this.#afterStart(passed, pending, confirmed) : confirmed
     })
-    const known = sealed.found === null ? seal : joinSeals(seal, sealed.found)
-    const changed = { seal: known, atStart }
-    return await this.#heldOut(goal, context, known.start ?? start, sealed, changed)
+    return await this.#heldOut({ goal, context, start, atStart, mayChange }, sealed)
   }
 
   /** Refuses what passed in place if no copy can be made: the run may be the reason. */
@@ -249,94 +235,64 @@ export class SealedChecks implements RunChecks {
     }
   }
 
-  async #sealed(passed: Passed, seal: StoredSeal, start: SealStart): Promise<SealedVerdict> {
-    const { goal, context, atStart, caches, inPlace } = passed
-    const work = (copy: SealedCopy): Promise<SealedVerdict> =>
-      confirmInCopy(copy, { goal, context, seal, start, atStart, inPlace })
-    const hasFailed = ({ verdict }: SealedVerdict): boolean => !verdict.achieved
-    return await this.#copies.withPackages(context, work, caches, hasFailed)
+  async #sealed(passed: Passed): Promise<Confirmed> {
+    const work = (copy: SealedCopy): Promise<Confirmed> => confirmInCopy(copy, passed)
+    const hasFailed = ({ verdict }: Confirmed): boolean => !verdict.achieved
+    return await this.#copies.withPackages(passed.context, work, passed.caches, hasFailed)
   }
 
-  /** A check in a copy of the start, and then the sealed check of what passed in place. */
-  async #firstPassed(
+  /**
+   * The first time that a check fails in a copy only: a copy of the start tells whether that is
+   * because of the work, or because no copy can run the suite.
+   */
+  async #afterStart(
     passed: Passed,
-    before: SealStart,
     pending: PendingSeal,
+    confirmed: SealedVerdict,
   ): Promise<SealedVerdict> {
-    const { goal, context, atStart, inPlace } = passed
-    const seal = await this.#checkStart(passed, before, pending)
-    const { start } = seal
-    if (start.unavailable !== null) return this.#withoutSeal(inPlace, start.unavailable, seal)
-    const baseline = { files: { ...seal.files, ...context.baseline.files } }
-    const data = await restorableData(seal, baseline, atStart)
-    const own = Object.entries(seal.files).filter(([path]) => !data.has(path))
-    const onlyThese = { ...goal, protected: [], sealed: [], runner: [] }
-    const files = { files: Object.fromEntries(own) }
-    const changes = [
-      ...(await compareFiles(onlyThese, context.cwd, files, context.via)),
-      ...(await changedOf(context.cwd, pending.leftOut, [
-        ...Object.keys(seal.files), ...(start.unclaimed ?? []),
-      ])).map((path) => `${path} was modified`),
-    ]
-    if (changes.length > 0)
-      return result(failed(inPlace, `tests changed: ${listChanges(changes)}`, ''), seal)
-    const now = { ...passed, context: { ...context, baseline } }
-    const { found, ...sealed } = await this.#sealed(now, seal, start)
-    return { ...sealed, found: found === null ? seal : joinSeals(seal, found) }
+    const { goal, context } = passed
+    const { pending: _, ...start } = passed.start
+    const cause = await this.#startLacks(passed, pending)
+    if (cause === null) return { ...confirmed, found: sealOf(start) }
+    const verdict = await checkGoal(goal, context)
+    return this.#withoutSeal(verdict, { ...start, unavailable: cause }, cause)
   }
 
-  /** Checks a copy that has the files of the start. */
-  async #checkStart(
-    { goal, context, atStart, caches }: Passed,
-    before: SealStart,
+  /** Why a copy of the start cannot run the suite as the folder could; null if it can. */
+  async #startLacks(
+    { goal, context, start, atStart, caches }: Passed,
     pending: PendingSeal,
-  ): Promise<StoredSeal & { readonly start: SealStart }> {
-    const { baseline, baselineTests, cwd } = context
-    const { pending: _, ...start } = before
-    const without = (cause: string) => ({
-      files: {}, reasons: {}, start: { ...start, unavailable: cause },
-    })
+  ): Promise<string | null> {
+    const { baselineTests, cwd } = context
     const rewind = await atStart.rewind()
-    if (rewind === null) return without('the files of the start are not known')
+    if (rewind === null) return 'the files of the start are not known'
     const { leftOut: left } = rewind
-    const gone = Object.keys(pending.leftOut).filter((path) => left?.includes(path) === false)
+    const states = start.leftOut ?? {}
+    const gone = Object.keys(states).filter((path) => left?.includes(path) === false)
     const [lost] = [...rewind.lost, ...gone]
-    if (lost !== undefined) return without(`${lost} was changed, and was not stored at the start`)
+    if (lost !== undefined) return `${lost} was changed, and was not stored at the start`
     if (left === null) throw new Error('too much in the folder is left out of checkpoints')
-    const added = left.filter((path) => !Object.hasOwn(pending.leftOut, path))
-    const work = async (copy: SealedCopy): Promise<Observed> => {
-      await makeUnread(copy.root, await rewind.complete(copy.root))
+    const added = left.filter((path) => !Object.hasOwn(states, path))
+    const work = async (copy: SealedCopy): Promise<InCopy> => {
+      await rewind.complete(copy.root)
       await copy.setTimes(start.times ?? {})
-      const isNew = async (path: string): Promise<boolean> => {
-        const hash = await atStart.hashOf(path)
-        return hash === undefined ? (await missingIn(cwd, [path])).length > 0 : hash === null
-      }
-      return await observe(goal, { ...context, baselineTests: null }, copy, isNew)
+      const verdict = await copy.check(goal, null)
+      return { verdict, cause: couldNotRun(verdict, goal, copy.root), asked: undefined }
     }
     const absent = [...caches, ...rewind.without, ...added]
-    const hasFailed = (it: Observed): boolean => lacking(it, goal) !== null
-    const seen = await this.#copies.withPackages(context, work, absent, hasFailed)
-    const { files, reasons, unclaimed } = seen
-    const { achieved, tests } = seen.verdict
-    if (achieved) {
-      const [changed] = await changedOf(cwd, pending.leftOut, seen.touched.read)
+    const { verdict, cause } = await this.#copies.withPackages(
+      context, work, absent, (seen) => seen.cause !== null,
+    )
+    if (verdict.achieved) {
+      const [changed] = await changedOf(cwd, states, Object.keys(states))
       if (changed !== undefined)
         throw new Error(`with ${changed} as it is now, the files of the start pass`)
-      return without('the check failed at the start, but passes in a copy of it')
+      return 'the check failed at the start, but passes in a copy of it'
     }
-    const cause = lacking(seen, goal)
     // As in place: without tests, two failures are the same only where both lack something.
-    const isAlike = tests !== null || pending.lacks !== null
-    if (cause !== null && !(isAlike && isDeepStrictEqual(tests, baselineTests)))
-      return without(cause)
-    const all = [...Object.keys(baseline.files), ...Object.keys(files)]
-    const asked = start.git ?? (await gitState(cwd, await scriptOf(goal, cwd), all))
-    if (asked !== null && start.git === undefined)
-      return without('the check asks git, and the index of git at the start is not known')
-    // What the run gave a newer time was older at the start.
-    const { times = {} } = await timesOf(cwd, unclaimed.slice(0, MAX_PATHS), start.since)
-    for (const path of Object.keys(times)) times[path] = start.times?.[path] ?? times[path]!
-    return { files, reasons, start: { ...start, ...startOf(seen), times } }
+    const isAlike = verdict.tests !== null || pending.lacks !== null
+    const isSameAsBefore = isAlike && isDeepStrictEqual(verdict.tests, baselineTests)
+    return isSameAsBefore ? null : cause
   }
 
   async #captureDependencies(cwd: string, signal: AbortSignal): Promise<Dependencies> {
@@ -358,31 +314,25 @@ export class SealedChecks implements RunChecks {
 
   /** What has passed so far must pass the held-out tests as well. */
   async #heldOut(
-    goal: GoalSpec,
-    context: GoalCheckContext,
-    start: SealStart,
+    /** Without the files of the start: nothing was changed yet. */
+    { atStart, ...given }: Omit<Start, 'atStart'> & Partial<Pick<Start, 'atStart'>>,
     passed: SealedVerdict,
-    /** Null before the run has changed anything. */
-    changed: { readonly seal: StoredSeal; readonly atStart: FilesAtStart } | null = null,
   ): Promise<SealedVerdict> {
     const { holdout } = this.#options
     const { verdict } = passed
     if (holdout === null || !verdict.achieved) return passed
+    const { context, start } = given
     const { baseline, signal } = context
     const work = async (copy: SealedCopy): Promise<string | null> => {
-      const kept = new Set(start.kept)
-      const left = await filesToLeaveOut({ root: copy.root, goal, baseline, kept, signal })
-      await copy.putAside([...left.keys()])
-      if (changed !== null) await restoreFiles(copy, changed.seal, context, changed.atStart)
+      const put = atStart === undefined ? null : await putBack(copy, { ...given, atStart })
+      const own = new Set(put === null ? [] : ownOf(put.files, baseline))
       const checkWith = async (command: string, hashes: GoalBaseline['files']) => {
         // The command may bring settings of its own.
         const held = await commandGoal({ name: 'shell', command }, copy.root)
-        const verdict = await copy.check({ ...held, sealed: [] }, null, hashes)
-        if (changed === null) return verdict
+        const verdict = await copy.check({ ...held, sealed: [] }, null, { hashes, own })
+        if (atStart === undefined) return verdict
         const files = { ...baseline.files, ...hashes }
-        const problem = await deedsAgainst(
-          verdict, copy.root, start, { files }, changed.atStart,
-        )
+        const problem = await deedsAgainst(verdict, copy.root, start, { files }, atStart)
         return problem === null ? verdict : { ...verdict, achieved: false }
       }
       const held = { root: copy.root, checkWith }
@@ -399,28 +349,48 @@ export class SealedChecks implements RunChecks {
   }
 }
 
-/** Those of `paths` that checkpoints leave out and that are not as they were at the start. */
-async function changedOf(
-  cwd: string,
-  leftOut: PendingSeal['leftOut'],
-  paths: readonly string[],
-): Promise<readonly string[]> {
-  const changed: string[] = []
-  for (const path of paths) {
-    const state = leftOut[path]
-    if (state !== undefined && (await stateOf(cwd, path)) !== state) changed.push(path)
-  }
-  return changed
+/** What the start showed; nothing else is stored of sealed checks. */
+function sealOf(start: SealStart): StoredSeal {
+  return { files: {}, reasons: {}, start }
+}
+
+const MAX_TESTS = 10_000
+
+/** Tests that only the runner's report tells. */
+function oddTests(reported: readonly string[]): Pick<SealStart, 'tests'> {
+  const tests = reported.filter((path) => !isOfTests(path)).slice(0, MAX_TESTS)
+  return tests.length === 0 ? {} : { tests }
+}
+
+/** A check in a copy. */
+interface InCopy {
+  readonly verdict: GoalVerdict
+  /** Why the copy could not run the suite as such; null if it could. */
+  readonly cause: string | null
+  readonly asked: AskedOfGit | undefined
+}
+
+/** Files of the start whose content no checkpoint has. */
+type KnownFiles = Pick<SealStart, 'leftOut' | 'files'>
+
+const MAX_FILES = 10_000
+
+/** The states of files that are not stored; null for too many. */
+async function knownFiles(
+  { cwd, signal }: GoalCheckContext,
+  stored: { readonly left_out: readonly LeftOut[] } | null,
+): Promise<KnownFiles | null> {
+  const listed = stored !== null ? pathsLeftOut(stored.left_out)
+    : (await listFiles(cwd, signal)).flatMap(({ path, kind }) => (kind === 'cache' ? [] : [path]))
+  const states = listed && (await statesOf(cwd, listed, MAX_FILES))
+  if (states === null) return null
+  return stored === null ? { files: states } : { leftOut: states }
 }
 
 /** A check that passed in place. */
-interface Passed {
-  readonly goal: GoalSpec
-  readonly context: GoalCheckContext
-  readonly atStart: FilesAtStart
+interface Passed extends ToConfirm {
   /** Paths in folders of dependencies that a copy must not have. */
   readonly caches: readonly string[]
-  readonly inPlace: GoalVerdict
 }
 
 /** Why no sealed check can be made. */
@@ -443,11 +413,6 @@ async function orUnavailable<T>(
     if (mayPass(error)) throw error
     return new Unavailable(describeError(error))
   }
-}
-
-/** Why the copy could not run the suite as such; null if it could. */
-function lacking({ root, verdict }: Observed, goal: GoalSpec): string | null {
-  return couldNotRun(verdict, goal, root)
 }
 
 /** File systems count in steps of up to two seconds. */

@@ -1,4 +1,4 @@
-import { chmod, lstat, mkdir, rename, utimes } from 'node:fs/promises'
+import { lstat, mkdir, rename, utimes } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Executor, IsolatedCopy } from '../../executor.js'
 import { unreadable } from '../../exhaustion.js'
@@ -6,7 +6,9 @@ import type {
   GoalBaseline, GoalCheckContext, GoalSpec, GoalVerdict, KeptTests,
 } from '../../goal.js'
 import { isDependencyFolder } from '../../workspace/dependency-folders.js'
+import { foldersAbove } from '../../workspace/net-changes.js'
 import { checkGoal } from '../check.js'
+import { hashFiles } from '../protected-files.js'
 
 /** The environment of checks in a copy. */
 const ENVIRONMENT: Readonly<Record<string, string>> = {
@@ -17,6 +19,14 @@ const ENVIRONMENT: Readonly<Record<string, string>> = {
 
 const OUTPUT_TIMEOUT_MS = 30_000
 const MAX_OUTPUT_BYTES = 256 * 1024
+
+/** What was put into a copy beside the files of the folder. */
+export interface PutIn {
+  /** Of files that were put there for the check. */
+  readonly hashes?: GoalBaseline['files']
+  /** Files of the check that are the run's, and therefore as it left them. */
+  readonly own?: ReadonlySet<string>
+}
 
 /** A sealed copy, in which checks run. */
 export class SealedCopy {
@@ -44,28 +54,30 @@ export class SealedCopy {
    * Checks without a limit on the time. If that passes, the limit of the goal is checked in further
    * runs of the command, for which the first one has warmed up the caches.
    *
-   * @param hashes of files that were put into the copy
    */
   async check(
     goal: GoalSpec,
     baselineTests: KeptTests | null,
-    hashes: GoalBaseline['files'] = {},
+    put: PutIn = {},
   ): Promise<GoalVerdict> {
     const { max_duration_ms: limit, ...unlimited } = goal
-    const verdict = await this.#check(unlimited, baselineTests, hashes)
+    const verdict = await this.#check(unlimited, baselineTests, put)
     if (limit === undefined || !verdict.achieved) return verdict
-    const limited = await this.#check(goal, baselineTests, hashes)
+    const limited = await this.#check(goal, baselineTests, put)
     return limited.achieved ? verdict : limited
   }
 
   async #check(
     goal: GoalSpec,
     baselineTests: KeptTests | null,
-    hashes: GoalBaseline['files'],
+    { hashes = {}, own: ofRun = new Set() }: PutIn,
   ): Promise<GoalVerdict> {
     const own = (globs: readonly string[]): string[] => globs.filter((one) => !isInstalled(one))
     const globs = { protected: own(goal.protected), sealed: own(goal.sealed ?? []), runner: [] }
     const env = { ...ENVIRONMENT, ...goal.env }
+    const before = Object.entries(this.#baseline.files).filter(([path]) => !ofRun.has(path))
+    const asLeft = await hashFiles(this.root, [...ofRun])
+    const files = { ...Object.fromEntries(before), ...asLeft, ...hashes }
     const verdict = await checkGoal({ ...goal, ...globs, env }, {
       executor: this.#executor,
       cwd: this.root,
@@ -73,8 +85,9 @@ export class SealedCopy {
       signal: this.#context.signal,
       untilPossible: this.#context.untilPossible,
       baselineTests,
+      areTestsLate: this.#context.areTestsLate,
       isFirst: this.#context.isFirst === true && baselineTests === null,
-      baseline: { files: { ...this.#baseline.files, ...hashes } },
+      baseline: { files },
     })
     return { ...verdict, assurance: { ...verdict.assurance, sealed: true } }
   }
@@ -89,16 +102,17 @@ export class SealedCopy {
     return exitCode === 0 && !truncated ? output : null
   }
 
+  /** Takes files and folders out of the copy. */
   async putAside(paths: readonly string[]): Promise<void> {
-    for (const path of paths) await move(join(this.root, path), join(this.#aside, path))
+    const all = new Set(paths)
+    // A folder takes along what it holds.
+    const outermost = paths.filter((path) => !foldersAbove(path).some((one) => all.has(one)))
+    for (const path of outermost) await move(join(this.root, path), join(this.#aside, path))
   }
 
-  /** Makes files look older than all others, so that make makes them again. */
-  async makeOld(paths: readonly string[]): Promise<void> {
-    for (const path of paths) {
-      // What was put aside is not there.
-      await utimes(join(this.root, path), 0, 0).catch(unreadable)
-    }
+  /** Puts back what was put aside. */
+  async putBack(paths: readonly string[]): Promise<void> {
+    for (const path of paths) await move(join(this.#aside, path), join(this.root, path))
   }
 
   /** Gives files the times of their last change, in ms. */
@@ -108,19 +122,6 @@ export class SealedCopy {
       const stats = await lstat(file).catch(unreadable)
       if (stats?.isFile() === true) await utimes(file, 0, ms / 1000)
     }
-  }
-
-  /** Makes files programs again that were such at the start: a check may pass over others. */
-  async makeExecutable(paths: readonly string[]): Promise<void> {
-    for (const path of paths) {
-      const stats = await lstat(join(this.root, path)).catch(unreadable)
-      if (stats?.isFile() !== true || (stats.mode & 0o100) !== 0) continue
-      await chmod(join(this.root, path), stats.mode | 0o111)
-    }
-  }
-
-  async putBack(paths: readonly string[]): Promise<void> {
-    for (const path of paths) await move(join(this.#aside, path), join(this.root, path))
   }
 }
 

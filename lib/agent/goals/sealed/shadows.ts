@@ -6,6 +6,7 @@
  */
 import { posix } from 'node:path'
 
+import { foldersAbove } from '../../workspace/net-changes.js'
 import { readFolder } from '../../workspace/read-folder.js'
 import type { GoalSpec } from '../../goal.js'
 import { isInTestTree, languageOf, withoutExtension } from './file-kinds.js'
@@ -61,7 +62,7 @@ export interface PythonPlaces {
   readonly kept: ReadonlySet<string>
   /** All files of the workspace. */
   readonly files: ReadonlySet<string>
-  readonly texts: TextReader
+  readonly texts: Pick<TextReader, 'read'>
 }
 
 const MAX_TEXTS = 500
@@ -124,7 +125,7 @@ function searchedFolders(places: PythonPlaces, tests: readonly string[]): Readon
     return files.has(path) && (known.has(path) || !isInTestTree(path))
   }
   for (const path of tests) {
-    const [own, ...above] = foldersAbove(path)
+    const [own, ...above] = foldersAbove(path).toReversed()
     if (own === undefined) continue
     if (goal.reporter === null) roots.add(own)
     roots.add([own, ...above].find((folder) => !isPackage(folder)) ?? '')
@@ -169,11 +170,12 @@ function requirementsIn(text: string, isToml: boolean): readonly string[] {
   return found.map(([, name]) => name!.toLowerCase().replaceAll('-', '_'))
 }
 
-/** The folders above a file, the nearest first, without the workspace itself. */
-export function foldersAbove(path: string): readonly string[] {
-  const found: string[] = []
-  for (let at = path.lastIndexOf('/'); at > 0; at = path.lastIndexOf('/', at - 1)) {
-    found.push(path.slice(0, at))
-  }
-  return found
+/** A compiler looks into the folders that it is given first. */
+export function isSystemHeader(path: string): boolean {
+  return SYSTEM_HEADER.test(posix.basename(path))
 }
+
+const SYSTEM_HEADER = new RegExp(
+  '^c?(?:assert|ctype|errno|float|inttypes|limits|locale|math|setjmp|signal|stdarg|stdbool|' +
+    'stddef|stdint|stdio|stdlib|string|time|unistd)(?:\\.h)?$',
+)

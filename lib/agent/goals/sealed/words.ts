@@ -1,7 +1,8 @@
 /** What a sealed check that was not passed says, for people and for the model. @module */
 import { GoalCheckError } from '../../errors.js'
 import type { GoalVerdict } from '../../goal.js'
-import type { LeftOutReason } from './new-files.js'
+import { OWNERS } from './owners.js'
+import type { OwnedFile } from './put-back.js'
 
 /** The verdict of a sealed check that was not passed, for people and for the model. */
 export function failed(verdict: GoalVerdict, reason: string, note: string): GoalVerdict {
@@ -30,17 +31,40 @@ export const HELD_OUT: string =
   'tests you know do not show. Find out what else the goal asks for, and make that work.'
 
 const MAX_NAMED = 20
+const MAX_IN_REASON = 3
 
-/** Names what the copy did not have, for the model. */
-export function leftOutNote(left: ReadonlyMap<string, LeftOutReason>): string {
-  const lines = [...left].map(([path, reason]) => `${path} (${reason})`)
-  return listed('These new files were left out, because a check would load them:', lines)
+/** Ends the reason of a check that fails in the copy: which files were not as the run left them. */
+export function asAtStart(files: readonly OwnedFile[]): string {
+  if (files.length === 0) return ''
+  const named = files.slice(0, MAX_IN_REASON).map(nameOf).join(', ')
+  const more = files.length - MAX_IN_REASON
+  return `; as at the start: ${named}${more > 0 ? ` (and ${more} more)` : ''}`
 }
 
-/** Names what the copy had as at the start, for the model. */
-export function restoredNote(paths: readonly string[]): string {
-  const title = 'These files were as at the start, since only the check seems to use them:'
-  return listed(title, paths)
+/** Names what the copy had as at the start, why, and who can change that, for the model. */
+export function restoredNote(files: readonly OwnedFile[]): string {
+  const lines = files.map((file) => {
+    const why = OWNERS[file.rule][1]
+    return `${nameOf(file)} (${file.isNew ? 'left out' : 'put back'}: ${why})`
+  })
+  const listing = listed('These files belong to the check, and were as at the start:', lines)
+  const globs = files.filter((one) => one.canBeAllowed).slice(0, MAX_NAMED).flatMap(globsOf)
+  if (listing === '' || globs.length === 0) return listing
+  return `${listing}\n${WAY_OUT}\n${JSON.stringify({ may_change: globs })}`
+}
+
+const WAY_OUT =
+  'Meet the goal with changes to code, and to data that code alone names. If the goal asks for a ' +
+  'change to such a file, say so and stop: only a human can let it count, with this field in a ' +
+  'fork of the run or in a new request:'
+
+/** `package.json: scripts.test, imports` for a manifest. */
+function nameOf({ path, keys }: OwnedFile): string {
+  return keys.length === 0 ? path : `${path}: ${keys.join(', ')}`
+}
+
+function globsOf({ path, keys }: OwnedFile): readonly string[] {
+  return keys.length === 0 ? [path] : keys.map((key) => `${path}#${key}`)
 }
 
 function listed(title: string, lines: readonly string[]): string {

@@ -8,7 +8,7 @@ import type { Changes, FoldedState, RecordOf } from './change.js'
 /** Records which files the newest verdict covers. */
 export function noteFiles(head: RunHead, seq: number, files: CheckedFiles | undefined): void {
   head.checkedSeq = files === undefined ? null : seq
-  head.details.held_back = files === undefined ? null : shownOf(files)
+  head.details.held_back = files === undefined ? null : shownOf(files.held_back)
 }
 
 /** How far the run is from its goal. */
@@ -60,7 +60,10 @@ function foldCheck(state: FoldedState, record: RecordOf<'goal_check'>): void {
   const { payload, iteration, private: hidden } = record
   state.fruitlessRecoveries = 0
   const output = hidden?.output ?? state.lastCheck?.output ?? ''
-  state.baselineTests ??= hidden?.tests ?? null
+  if (state.baselineTests === null && hidden?.tests != null) {
+    state.baselineTests = hidden.tests
+    state.areTestsLate = state.lastCheck !== null || state.frozen.fork !== undefined
+  }
   const { files = null, seal, in_place: start } = hidden ?? {}
   if (!payload.cached) state.checkedFiles = files
   if (seal !== undefined) foldSeal(state, seal)

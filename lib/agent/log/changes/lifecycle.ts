@@ -108,8 +108,8 @@ function versionOfCreated({ payload, private: hidden }: DraftOf<'run_created'>):
     told?.system, told?.host, request?.instructions,
     // It would work in place of the attempts, start no other runs, or outlive its parent.
     payload.role, payload.attempts, request?.delegation,
-    // It would take the start for one that a copy has shown.
-    fork?.seal?.start?.pending,
+    // It would take what it does not find there for what the start did not have.
+    fork?.seal,
   ]
   if (needsFourth.some((part) => part !== undefined)) return 4
   // It would run calls without asking.

@@ -1,8 +1,8 @@
 import { describeError } from '../../../internal/errors.js'
-import { shownOf, type FilesAtStart, type StoredSeal } from '../../check-files.js'
+import { shownOf, type CheckedFiles, type FilesAtStart } from '../../check-files.js'
 import { appliesItself } from '../../checkpoints/run-files.js'
 import { ExhaustedError, GoalCheckError } from '../../errors.js'
-import type { EventPayloads, PrivatePayloads, RecordDraft } from '../../events.js'
+import type { EventPayloads, RecordDraft } from '../../events.js'
 import { lacksRoom, mayPass } from '../../exhaustion.js'
 import type { GoalVerdict } from '../../goal.js'
 import type { SealedVerdict } from '../../goals/sealed/sealing.js'
@@ -141,7 +141,7 @@ async function check(context: StepContext, stored: Stored | null = null): Promis
 /** Checks in place, and before the goal counts as met in a sealed copy, too. */
 async function checkByCommand(context: StepContext, stored: Stored | null): Promise<Checked> {
   const { checkpoints, executor, folder, isolated, log, sealing, signal, untilPossible } = context
-  const { baseline, baselineTests, frozen, lastCheck, seal } = log.state
+  const { areTestsLate, baseline, baselineTests, frozen, lastCheck, seal } = log.state
   const given = {
     executor,
     cwd: folder.real,
@@ -150,6 +150,7 @@ async function checkByCommand(context: StepContext, stored: Stored | null): Prom
     signal,
     untilPossible,
     baselineTests,
+    areTestsLate,
     isFirst: lastCheck === null && baselineTests === null,
     baseline: baseline ?? { files: {} },
   }
@@ -197,21 +198,28 @@ function checkRecord(
     duration_ms,
     assurance,
     ...(unavailable !== null && { sealed_unavailable: unavailable }),
-    ...((files?.held_back.length ?? 0) > 0 && { held_back: shownOf(files!) }),
+    ...shownFiles(files),
   }
   return {
     kind: 'goal_check',
     iteration,
     payload,
-    private: { output, tests, ...sealFields(found), ...(files && { files }), ...undecided },
+    private: {
+      output, tests, ...(found?.start && { in_place: found.start }), ...(files && { files }),
+      ...undecided,
+    },
   }
 }
 
-function sealFields(found: StoredSeal | null): Pick<
-  PrivatePayloads['goal_check'], 'seal' | 'in_place'
-> {
-  if (found === null) return {}
-  return found.start?.pending === undefined ? { seal: found } : { in_place: found.start }
+/** What a verdict tells of the files of a run; a list without files is left out. */
+function shownFiles(files: CheckedFiles | undefined): Partial<EventPayloads['goal_check']> {
+  const lists = {
+    held_back: files?.held_back, changed_tests: files?.changed_tests, allowed: files?.allowed,
+  }
+  const shown = Object.entries(lists).flatMap(([name, paths = []]) =>
+    paths.length === 0 ? [] : [[name, shownOf(paths)]],
+  )
+  return Object.fromEntries(shown)
 }
 
 function cachedRecord(iteration: number, { payload, output }: LastCheck): CheckDraft {

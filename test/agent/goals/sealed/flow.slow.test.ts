@@ -1,16 +1,14 @@
 /** What a sealed check does, one step after the other: each test is of one of them. */
 import assert from 'node:assert/strict'
-import { createHash } from 'node:crypto'
 import {
   existsSync, readFileSync, rmSync, statSync, symlinkSync, utimesSync, writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
-import { setImmediate } from 'node:timers/promises'
 import { ExhaustedError, StoreError } from 'runwright/agent'
 import type { HoldoutRun } from '../../../../lib/agent/goals/holdout/held-out-tests.js'
 import { writeFiles } from '../../../helpers/files.js'
-import { atStart, FILES, SealedFlow, GOAL, TESTS, type Given, type Play } from './sealed-flow.js'
+import { FILES, SealedFlow, GOAL, TESTS, type Given, type Play } from './sealed-flow.js'
 
 const has = ({ cwd }: Given, path: string): boolean => existsSync(join(cwd, path))
 
@@ -46,8 +44,9 @@ test('a check that fails in place has no copy, and its verdict is not sealed', a
   assert.deepEqual(world.log, ['in place'])
 })
 
-test('the first check is made in a copy alone', async (t) => {
+test('the first check of a run that must be sealed is made in a copy alone', async (t) => {
   const world = new SealedFlow(t)
+  world.mode = 'require'
   const seen: (number | null)[] = []
   world.play = ({ copy }) => {
     seen.push(copy)
@@ -62,19 +61,25 @@ test('what fails in the copy is no success, and names what was left out', async 
   world.write({ 'test/new.test.js': '' })
   world.play = ({ copy }) => (copy === null ? 0 : 1)
   const { verdict } = await world.later()
-  assert.deepEqual([verdict.achieved, verdict.reason], [false, 'sealed check: exit code 1'])
+  const reason = 'sealed check: exit code 1; as at the start: test/new.test.js'
+  assert.deepEqual([verdict.achieved, verdict.reason], [false, reason])
   assert.equal(verdict.assurance.sealed, true)
-  assert.match(verdict.output, /- test\/new\.test\.js \(new test\)/)
+  assert.match(verdict.output, /- test\/new\.test\.js \(left out: folders of tests, snapshots/)
 })
 
-test('files of the check that a dying process changes are told in the copy', async (t) => {
+test('files of the check that a dying process changes are as at the start in the copy', async (t) => {
   const world = await started(new SealedFlow(t))
   let kills = 0
   world.onKill = () => {
     if (kills++ === 0) world.write({ 'test/a.test.js': 'changed' })
   }
+  let seen = ''
+  world.play = ({ copy, cwd }) => {
+    if (copy !== null) seen = readFileSync(join(cwd, 'test/a.test.js'), 'utf8')
+    return 0
+  }
   const { verdict } = await world.later()
-  assert.equal(verdict.reason, 'sealed check: tests changed: test/a.test.js was modified')
+  assert.deepEqual([verdict.achieved, seen], [true, FILES['test/a.test.js']], verdict.reason)
 })
 
 test('a file of the check that is rewritten and put back while the command runs is told', async (t) => {
@@ -119,249 +124,251 @@ test('new files that a check would load by itself are not in the copy; others ar
   assert.deepEqual(fresh.filter((path) => existsSync(join(world.cwd, path))), fresh)
 })
 
-const hashOf = (text: string): string => createHash('sha256').update(text).digest('hex')
-
-/** What tests read, as a later check is first seen to read it. */
-const readsLate: Play = ({ cwd, copy }) => {
-  readFileSync(join(cwd, 'test/a.test.js'))
-  if (copy !== null) readFileSync(join(cwd, 'qa/late.test.js'))
-  return 0
-}
-
-test('a file that a later check is first seen to read must be as at the start', async (t) => {
-  const world = await started(new SealedFlow(t))
-  world.write({ 'qa/late.test.js': 'easier' })
-  world.play = readsLate
-  world.atStart = atStart((path) => (path === 'qa/late.test.js' ? FILES[path] : undefined))
-  const { verdict } = await world.later()
-  assert.equal(verdict.reason, 'sealed check: tests changed: qa/late.test.js was modified')
-})
-
-for (const [what, text] of [
-  ['as it was', FILES['qa/late.test.js']],
-  ['that did not exist', null],
-  ['that nobody knows of', undefined],
-] as const) {
-  test(`a file ${what} at the start belongs to the check once it is read`, async (t) => {
-    const world = await started(new SealedFlow(t))
-    world.play = readsLate
-    world.atStart = atStart(() => text)
-    const { verdict, found } = await world.later()
-    assert.equal(verdict.achieved, true, verdict.reason)
-    assert.deepEqual(Object.keys(found?.files ?? {}), ['qa/late.test.js'])
-    assert.notEqual(found?.reasons['qa/late.test.js'], undefined)
-  })
-}
-
-/** Nothing shows whose `src/rates.json` is: tests alone refer to it, but it lies among the code. */
-const UNCLAIMED = {
-  ...FILES,
-  'test/a.test.js': "require('../src/code.js'); require('../src/rates.json').length\n",
-  'src/rates.json': '[1]',
-}
-const RATES = 'src/rates.json'
-const HELPER = 'support/testkit.js'
-
-/** A run whose first check reads what nobody claims. */
-async function unclaimed(
-  world: SealedFlow,
-  files: Readonly<Record<string, string>> = UNCLAIMED,
-): Promise<SealedFlow> {
-  world.play = ({ cwd }) => {
-    for (const path of Object.keys(UNCLAIMED)) readFileSync(join(cwd, path))
-    if (Object.hasOwn(files, HELPER)) readFileSync(join(cwd, HELPER))
-    return 0
-  }
-  await started(world)
-  world.atStart = atStart((path) => files[path] ?? null)
-  return world
-}
-
-for (const [what, change] of [
-  ['changed', (cwd: string) => writeFiles(cwd, { [RATES]: '[2]' })],
-  ['removed', (cwd: string) => rmSync(join(cwd, RATES))],
-  ['replaced by a folder', (cwd: string) => {
-    rmSync(join(cwd, RATES))
-    writeFiles(cwd, { [`${RATES}/deep/file`]: '' })
-  }],
-  ['replaced by a link', (cwd: string) => {
-    rmSync(join(cwd, RATES))
-    symlinkSync('code.js', join(cwd, RATES))
-  }],
-] as const) {
-  test(`a file that nothing claims is as at the start in the copy, if it was ${what}`, async (t) => {
-    const world = await unclaimed(new SealedFlow(t, UNCLAIMED))
-    change(world.cwd)
-    world.write({ 'src/code.js': 'exports.a = 2\n' })
-    const seen: string[] = []
-    world.play = ({ copy, cwd }) => {
-      if (copy !== null) for (const path of [RATES, 'src/code.js']) {
-        seen.push(readFileSync(join(cwd, path), 'utf8'))
-      }
-      return 0
-    }
-    const { verdict } = await world.later()
-    assert.equal(verdict.achieved, true, verdict.reason)
-    assert.deepEqual(seen, ['[1]', 'exports.a = 2\n'])
-    world.play = ({ copy }) => (copy === null ? 0 : 1)
-    const failing = (await world.later()).verdict
-    assert.equal(failing.reason, 'sealed check: exit code 1')
-    assert.match(failing.output, /These files were as at the start.*\n- src\/rates\.json\n/)
-  })
-}
-
-for (const [what, files, isClaimed] of [
-  ['a program that generates it', { 'tools/make.js': "write('src/rates.json')" }, true],
-  ['a program that writes into its folder', { 'tools/make.js': "join('src', name)" }, true],
-  ['a script of package.json', { 'package.json': '{"scripts": {"a": "x > src/rates.json"}}' }, true],
-  ['a helper of tests', {
-    'test/a.test.js': `${UNCLAIMED['test/a.test.js']}require('../${HELPER}')\n`,
-    [HELPER]: "open('src/rates.json')",
-  }, false],
-  ['a test', { 'qa/late.test.js': "open('src/rates.json')" }, false],
-  ['prose', { 'notes.md': 'src/rates.json' }, false],
-  ['a dependency', { 'node_modules/a/index.js': "open('src/rates.json')" }, false],
-] as const) {
-  test(`a file that the check alone uses is ${isClaimed ? '' : 'not '}claimed by ${what}`, async (t) => {
-    const all = { ...UNCLAIMED, ...files }
-    const world = await unclaimed(new SealedFlow(t, all), all)
-    world.write({ [RATES]: '[2]' })
-    let seen = ''
-    world.play = ({ copy, cwd }) => {
-      if (copy !== null) seen = readFileSync(join(cwd, RATES), 'utf8')
-      return 0
-    }
-    const { verdict } = await world.later()
-    assert.equal(verdict.achieved, true, verdict.reason)
-    assert.equal(seen, isClaimed ? '[2]' : '[1]')
-  })
-}
-
-test('a new program claims nothing', async (t) => {
-  const world = await unclaimed(new SealedFlow(t, UNCLAIMED))
-  world.write({ [RATES]: '[2]', 'tools/make.js': "write('src/rates.json')" })
-  let seen = ''
-  world.play = ({ copy, cwd }) => {
-    if (copy !== null) seen = readFileSync(join(cwd, RATES), 'utf8')
-    return 0
-  }
-  await world.later()
-  assert.equal(seen, '[1]')
-})
-
-test('a file that nothing claims and that cannot be restored must be as at the start', async (t) => {
-  const world = await unclaimed(new SealedFlow(t, UNCLAIMED))
-  world.write({ [RATES]: '[2]' })
-  world.play = () => 0
-  world.atStart = { ...world.atStart, restore: () => Promise.resolve([]) }
-  const { verdict } = await world.later()
-  assert.equal(verdict.reason, `sealed check: tests changed: ${RATES} was modified`)
-})
-
-test('a file that nothing claims stays as it is if its content is not stored', async (t) => {
-  const world = await unclaimed(new SealedFlow(t, UNCLAIMED))
-  world.write({ [RATES]: '[2]' })
-  world.atStart = { ...world.atStart, stored: () => Promise.resolve(new Map()) }
-  let seen = ''
-  world.play = ({ copy, cwd }) => {
-    if (copy !== null) seen = readFileSync(join(cwd, RATES), 'utf8')
-    return 0
-  }
-  const { verdict } = await world.later()
-  assert.deepEqual([verdict.achieved, seen], [true, '[2]'], verdict.reason)
-})
-
-/** Only tests read `data/sums.json`, so it belongs to the check; `tools/make.js` generates it. */
+/** Tests alone refer to `data/sums.json`; `tools/make.js` generates it. */
 const SUMS = 'data/sums.json'
 const WITH_DATA = {
   ...FILES,
   'test/a.test.js': `require('../src/code.js'); open('../${SUMS}')\n`,
   [SUMS]: '[1]',
-  'tools/make.js': `write('${SUMS}')`,
+  'tools/make.js': `write('sums')`,
 }
 
-/** A run that has changed data of the check; what its copies have is noted. */
-async function changedData(
-  t: TestContext,
-  files: Readonly<Record<string, string>> = WITH_DATA,
-): Promise<{ readonly world: SealedFlow; readonly seen: string[] }> {
-  const world = new SealedFlow(t, WITH_DATA)
+/** Notes what the copies have of a file; the check reads all files. */
+function looksAt(world: SealedFlow, file: string): readonly string[] {
   const seen: string[] = []
   world.play = ({ copy, cwd }) => {
-    for (const path of Object.keys(FILES)) readFileSync(join(cwd, path))
-    const text = readFileSync(join(cwd, SUMS), 'utf8')
-    if (copy !== null) seen.push(text)
+    for (const path of Object.keys(WITH_DATA)) {
+      const file = join(cwd, path)
+      if (statSync(file, { throwIfNoEntry: false })?.isFile() === true) readFileSync(file)
+    }
+    if (copy !== null) seen.push(readFileSync(join(cwd, file), 'utf8'))
     return 0
   }
-  await started(world)
-  assert.notEqual(world.files[SUMS], undefined)
-  seen.length = 0
-  world.atStart = atStart((path) => files[path] ?? null)
-  world.write({ [SUMS]: '[2]' })
-  return { world, seen }
+  return seen
 }
 
-test('data that tests alone read is as at the start in the copy, whatever generates it', async (t) => {
-  const { world, seen } = await changedData(t)
-  const { verdict } = await world.later()
+for (const [what, change] of [
+  ['changed', (cwd: string) => writeFiles(cwd, { [SUMS]: '[2]' })],
+  ['removed', (cwd: string) => rmSync(join(cwd, SUMS))],
+  ['replaced by a folder', (cwd: string) => {
+    rmSync(join(cwd, SUMS))
+    writeFiles(cwd, { [`${SUMS}/deep/file`]: '' })
+  }],
+  ['replaced by a link', (cwd: string) => {
+    rmSync(join(cwd, SUMS))
+    symlinkSync('../src/code.js', join(cwd, SUMS))
+  }],
+] as const) {
+  test(`a file of the check is as at the start in the copy, if it was ${what}`, async (t) => {
+    const world = await started(new SealedFlow(t, WITH_DATA))
+    change(world.cwd)
+    world.write({ 'src/code.js': 'exports.a = 2\n' })
+    const seen = looksAt(world, SUMS)
+    const { verdict, files } = await world.later()
+    assert.deepEqual([verdict.achieved, seen], [true, ['[1]']], verdict.reason)
+    assert.deepEqual(files!.verified, ['src/code.js'])
+    assert.equal(files!.held_back[0]!.startsWith(SUMS), true)
+    world.play = ({ copy }) => (copy === null ? 0 : 1)
+    const failing = (await world.later()).verdict
+    assert.match(failing.reason, /^sealed check: exit code 1; as at the start: data\/sums\.json/)
+    assert.match(failing.output, /were as at the start:\n- data\/sums\.json.* \(put back: data that/)
+  })
+}
+
+test('files that the request lets the run change count as the run\'s, and are told', async (t) => {
+  const files = { ...WITH_DATA, 'package.json': '{"imports": {}, "scripts": {"a": "x"}}' }
+  const world = await started(new SealedFlow(t, files))
+  world.mayChange = ['data/**', 'test/a.*', 'package.json#imports']
+  const change = (scripts: object): void => {
+    const manifest = { imports: { '#a': './src/code.js' }, scripts }
+    world.write({
+      [SUMS]: '[2]', 'test/a.test.js': 'edited', 'package.json': JSON.stringify(manifest),
+      'check.sh': 'exit 0\n',
+    })
+  }
+  const seen: string[] = []
+  world.play = ({ copy, cwd }) => {
+    const texts = [SUMS, 'test/a.test.js', 'package.json', 'check.sh'].map((path) =>
+      readFileSync(join(cwd, path), 'utf8'),
+    )
+    if (copy !== null) seen.push(...texts)
+    return 0
+  }
+  change({ a: 'x', more: 'y' })
+  const { verdict, files: groups } = await world.later()
   assert.equal(verdict.achieved, true, verdict.reason)
-  assert.deepEqual(seen, ['[1]'])
-  world.play = ({ copy }) => (copy === null ? 0 : 1)
-  const failing = (await world.later()).verdict
-  assert.match(failing.output, /These files were as at the start.*\n- data\/sums\.json\n/)
+  const [sums, edited, manifest, script] = seen
+  assert.deepEqual([sums, edited, script], ['[2]', 'edited', FILES['check.sh']])
+  assert.match(manifest!, /#a/)
+  assert.deepEqual(groups!.allowed, [SUMS, 'package.json', 'test/a.test.js'])
+  assert.deepEqual(groups!.changed_tests, ['test/a.test.js'])
+  assert.deepEqual(groups!.held_back, ['check.sh'])
+  // A script has changed as well, which no request can allow.
+  change({ a: 'z' })
+  seen.length = 0
+  await world.later()
+  assert.equal(seen[2], files['package.json'])
 })
 
-test('held-out tests find data that tests alone read as at the start, too', async (t) => {
-  const { world, seen } = await changedData(t)
+test('a check that fails without a change says who can let it count', async (t) => {
+  const files = { ...WITH_DATA, 'package.json': '{"imports": {}, "scripts": {"a": "x"}}' }
+  const world = await started(new SealedFlow(t, files))
+  world.write({
+    [SUMS]: '[2]', 'package.json': '{"imports": {"#a": "b"}, "scripts": {"a": "x"}}',
+    'jest.config.js': '', 'check.sh': 'exit 0\n',
+  })
+  world.play = ({ copy }) => (copy === null ? 0 : 1)
+  const { reason, output } = (await world.later()).verdict
+  const names = 'check.sh, data/sums.json, jest.config.js (and 1 more)'
+  assert.equal(reason, `sealed check: exit code 1; as at the start: ${names}`)
+  assert.match(output, /- package\.json: imports \(put back: settings of runners/)
+  assert.match(output, /\n\{"may_change":\["data\/sums\.json","package\.json#imports"\]\}\n/)
+})
+
+for (const [what, files] of [
+  ['a new program', { 'tools/more.js': `write('${SUMS}')` }],
+  ['a changed program', { 'tools/make.js': `write('${SUMS}')` }],
+] as const) {
+  test(`${what} makes no file of the check the run's`, async (t) => {
+    const world = await started(new SealedFlow(t, { ...WITH_DATA, 'test/a.test.js': '' }))
+    world.write({ [SUMS]: '[2]', ...files })
+    const seen = looksAt(world, SUMS)
+    await world.later()
+    assert.deepEqual(seen, ['[1]'])
+  })
+}
+
+test('a program of the start that names data makes it part of the code', async (t) => {
+  const files = { ...WITH_DATA, 'test/a.test.js': '', 'tools/make.js': `write('${SUMS}')` }
+  const world = await started(new SealedFlow(t, files))
+  world.write({ [SUMS]: '[2]' })
+  const seen = looksAt(world, SUMS)
+  await world.later()
+  assert.deepEqual(seen, ['[2]'])
+})
+
+test('held-out tests find files of the check as at the start, too', async (t) => {
+  const world = await started(new SealedFlow(t, WITH_DATA))
+  world.write({ [SUMS]: '[2]' })
   world.holdout = holdoutOf()
+  const seen = looksAt(world, SUMS)
   const { verdict } = await world.later()
   assert.equal(verdict.achieved, true, verdict.reason)
   assert.deepEqual(seen, ['[1]', '[1]'])
 })
 
-test('data that tests alone read may not change while the check runs', async (t) => {
-  const { world } = await changedData(t)
-  world.play = ({ copy, cwd }) => {
-    if (copy !== null) writeFiles(cwd, { [SUMS]: '[3]' })
-    return 0
-  }
-  const { verdict } = await world.later()
-  assert.equal(verdict.reason, `sealed check: tests changed: ${SUMS} was modified`)
-})
-
-for (const [what, files] of [
-  ['is not known', {}],
-  ['is another', { ...WITH_DATA, [SUMS]: '[3]' }],
+for (const [what, play, isTold] of [
+  ['and reads', ({ cwd }: Given) => readFileSync(join(cwd, SUMS)), true],
+  ['and does not read', () => undefined, false],
 ] as const) {
-  test(`data that tests alone read must stay if that of the start ${what}`, async (t) => {
-    const { world } = await changedData(t, files)
+  test(`data of the check that the check rewrites ${what} is ${isTold ? 'told' : 'its result'}`, async (t) => {
+    const world = await started(new SealedFlow(t, WITH_DATA))
+    world.play = (given) => {
+      const { copy, cwd } = given
+      if (copy === null) return 0
+      writeFileSync(join(cwd, SUMS), '[3]')
+      play(given)
+      return 0
+    }
     const { verdict } = await world.later()
-    assert.equal(verdict.reason, `tests changed: ${SUMS} was modified`)
+    assert.equal(verdict.achieved, !isTold)
+    const reason = `sealed check: tests changed: ${SUMS} was changed while the check ran`
+    if (isTold) assert.equal(verdict.reason, reason)
   })
 }
 
-test('a file that nothing claims has the time of the start in the copy', async (t) => {
-  const world = new SealedFlow(t, UNCLAIMED)
-  utimesSync(join(world.cwd, RATES), 1, 1)
-  await unclaimed(world)
-  const seen: number[] = []
+test('data that the check writes again as it was is no change', async (t) => {
+  const world = await started(new SealedFlow(t, WITH_DATA))
   world.play = ({ copy, cwd }) => {
-    if (copy !== null) seen.push(statSync(join(cwd, RATES)).mtimeMs)
+    if (copy === null) return 0
+    writeFileSync(join(cwd, SUMS), '[1]')
+    readFileSync(join(cwd, SUMS))
     return 0
   }
-  utimesSync(join(world.cwd, RATES), 2, 2)
-  await world.later()
-  world.write({ [RATES]: '[2]' })
-  await world.later()
-  assert.deepEqual(seen, [1000, 1000])
+  const { verdict } = await world.later()
+  assert.equal(verdict.achieved, true, verdict.reason)
 })
 
-test('what the first check reads belongs to the check', async (t) => {
-  const world = new SealedFlow(t)
-  world.play = readsLate
-  const { found } = await world.first()
-  assert.equal(found!.files['qa/late.test.js'], hashOf(FILES['qa/late.test.js']!))
-  assert.equal(found!.start!.observed, true)
+/** A file of the check that is too large for the checkpoint of the start. */
+async function withoutContent(t: TestContext): Promise<SealedFlow> {
+  const world = new SealedFlow(t, WITH_DATA)
+  await started(world)
+  const { restore } = world.atStart
+  world.atStart.restore = async (folder, paths) =>
+    await restore.call(world.atStart, folder, paths.filter((path) => path !== SUMS))
+  world.write({ [SUMS]: '[2]' })
+  return world
+}
+
+test('a file of the check that cannot be put back stays, and the verdict is not sealed', async (t) => {
+  const world = await withoutContent(t)
+  const seen = looksAt(world, SUMS)
+  const { verdict, unavailable } = await world.later()
+  assert.deepEqual([verdict.achieved, verdict.assurance.sealed, seen], [true, false, ['[2]']])
+  assert.equal(unavailable, `${SUMS} was changed, and is not stored`)
+})
+
+test('a file of the check that cannot be put back changes nothing if it is not read', async (t) => {
+  const world = await withoutContent(t)
+  world.play = () => 0
+  const { verdict, unavailable } = await world.later()
+  assert.deepEqual([verdict.achieved, verdict.assurance.sealed, unavailable], [true, true, null])
+})
+
+test('where checks must be sealed, a file that cannot be put back is a refusal', async (t) => {
+  const world = await withoutContent(t)
+  looksAt(world, SUMS)
+  world.mode = 'require'
+  const { verdict } = await world.later()
+  assert.equal(verdict.reason, `sealed check: ${SUMS} was changed, and is not stored`)
+})
+
+test('without checkpoints, files of the check must be as at the start', async (t) => {
+  const world = new SealedFlow(t, WITH_DATA)
+  world.isStored = false
+  await started(world)
+  world.write({ 'src/code.js': 'exports.a = 2\n', 'conftest.py': '', 'src/more.js': '' })
+  const here: boolean[] = []
+  const seen = looksAt(world, SUMS)
+  const { play } = world
+  world.play = (given) => {
+    if (given.copy !== null) here.push(has(given, 'conftest.py'), has(given, 'src/more.js'))
+    return play(given)
+  }
+  const { verdict } = await world.later()
+  assert.deepEqual([verdict.achieved, verdict.assurance.sealed], [true, true], verdict.reason)
+  assert.deepEqual([seen, here], [['[1]'], [false, true]])
+  world.write({ [SUMS]: '[2]' })
+  const loose = await world.later()
+  assert.deepEqual([loose.verdict.achieved, loose.verdict.assurance.sealed], [true, false])
+  assert.equal(loose.unavailable, `${SUMS} was changed, and is not stored`)
+  world.write({ 'test/a.test.js': 'changed' })
+  const { reason } = (await world.later()).verdict
+  assert.equal(reason, 'tests changed: test/a.test.js was modified')
+})
+
+test('without checkpoints, a folder of many files has no sealed checks', async (t) => {
+  const many = Array.from({ length: 10_001 }, (_, i) => [`data/${i}`, ''])
+  const world = new SealedFlow(t, { ...FILES, ...Object.fromEntries(many) })
+  world.isStored = false
+  const { unavailable } = await world.first()
+  assert.equal(unavailable, 'the files of the start are too many')
+})
+
+test('a file that is put back has the time of the start in the copy', async (t) => {
+  const world = new SealedFlow(t, WITH_DATA)
+  utimesSync(join(world.cwd, SUMS), 1, 1)
+  await started(world)
+  const seen: number[] = []
+  world.play = ({ copy, cwd }) => {
+    if (copy !== null) seen.push(statSync(join(cwd, SUMS)).mtimeMs)
+    return 0
+  }
+  await world.later()
+  world.write({ [SUMS]: '[2]' })
+  await world.later()
+  assert.equal(seen[0], 1000)
+  assert.ok(seen[1]! <= Date.now() - 1, 'no newer than the start')
 })
 
 const PACKAGES = {
@@ -397,32 +404,13 @@ test('caches that changed since the start are in no copy', async (t) => {
   assert.deepEqual(seen, [false, false])
 })
 
-test('packages are captured before the check goes on in place', async (t) => {
-  const world = new SealedFlow(t)
-  world.above = async () => {
-    for (let turn = 0; turn < 100; turn++) await setImmediate()
-    world.log.push('captured')
-    return null
-  }
-  world.onCreate = () => {
-    throw new Error('no room for copies')
-  }
-  const log: string[] = []
-  world.play = () => {
-    log.push(...world.log)
-    return 0
-  }
-  await world.first()
-  assert.deepEqual(log, ['copy', 'captured', 'in place'])
-})
-
 const OLD = 'test/a.test.js > adds'
 const NEW = 'test/new.test.js > is new'
 
-/** A run with tests, which has written one of its own: what a pass with that reports. */
+/** A run with tests, which has written one of its own: what the check in place reports. */
 async function withNewTest(
   world: SealedFlow,
-  second: (given: Given) => number,
+  inPlace: (given: Given) => number,
 ): Promise<readonly [boolean, string]> {
   world.goal = TESTS
   world.play = ({ report }) => {
@@ -430,84 +418,88 @@ async function withNewTest(
     return 1
   }
   await world.first()
-  world.write({ 'test/new.test.js': 'mine' })
+  world.write({ 'test/new.test.js': 'mine', 'test/helpers/mine.js': '', 'conftest.py': '' })
   world.play = (given) => {
-    if (given.copy !== null && has(given, 'test/new.test.js')) return second(given)
-    given.report(given.copy === null ? { [OLD]: 'pass', [NEW]: 'pass' } : { [OLD]: 'pass' })
+    if (given.copy === null) return inPlace(given)
+    const has = ['test/new.test.js', 'test/helpers/mine.js'].map((path) =>
+      existsSync(join(given.cwd, path)),
+    )
+    assert.deepEqual(has, [false, false])
+    given.report({ [OLD]: 'pass' })
     return 0
   }
-  const { verdict } = await world.later()
+  const { verdict, files } = await world.later()
+  if (verdict.achieved) {
+    assert.deepEqual(files!.added, ['test/helpers/mine.js', 'test/new.test.js'])
+    assert.deepEqual(files!.held_back, ['conftest.py'])
+  }
   return [verdict.achieved, verdict.reason]
 }
 
-const FAILS = [false, 'sealed check: 1 of 1 new tests fail'] as const
-
-test('new tests run in a second pass of the same copy, with their helpers alone', async (t) => {
+test('new tests and their helpers are in the folder alone, and must pass there', async (t) => {
   const world = new SealedFlow(t)
-  world.write({ 'test/old.js': '' })
-  let seen: readonly boolean[] = []
-  const more = ['test/helpers/mine.js', 'babel.config.js', 'conftest.py']
-  world.onKill = () => {
-    world.write(Object.fromEntries(more.map((path) => [path, ''])))
-  }
-  const [achieved, reason] = await withNewTest(world, (given) => {
-    const { report } = given
-    seen = more.map((path) => has(given, path))
+  const [achieved, reason] = await withNewTest(world, ({ report }) => {
     report({ [OLD]: 'pass', [NEW]: 'pass' })
     return 0
   })
   assert.equal(achieved, true, reason)
-  assert.deepEqual(seen, [true, false, false])
-  const copy = ['copy', 'in copy', 'in copy', 'killed', 'removed']
-  assert.deepEqual(world.log, ['in place', 'killed', ...copy])
+  assert.deepEqual(world.log, ['in place', 'killed', 'copy', 'in copy', 'killed', 'removed'])
 })
 
-for (const [what, outcomes, exitCode, expected] of [
-  ['a new test that fails', { [OLD]: 'pass', [NEW]: 'fail' }, 1, FAILS],
-  ['one that fails without an exit code', { [OLD]: 'pass', [NEW]: 'fail' }, 0, FAILS],
-  ['a new file that does not load', { [OLD]: 'pass', 'test/new.test.js': 'fail' }, 1, FAILS],
+for (const [what, outcomes, exitCode, reason] of [
+  ['fails', { [OLD]: 'pass', [NEW]: 'fail' }, 1, /^1 of 2 tests fail/],
+  ['does not load', { [OLD]: 'pass', 'test/new.test.js': 'fail' }, 1, /new\.test\.js could not be/],
+  ['breaks another test', { [OLD]: 'fail', [NEW]: 'pass' }, 1, /^1 of 2 tests fail/],
+  ['ends the runner', null, 1, /./],
 ] as const) {
-  test(`${what} is a demand that is not met`, async (t) => {
-    const ended = await withNewTest(new SealedFlow(t), ({ report }) => {
-      report(outcomes)
+  test(`a new test that ${what} is a demand that is not met`, async (t) => {
+    const world = new SealedFlow(t)
+    const [achieved, why] = await withNewTest(world, ({ report }) => {
+      if (outcomes !== null) report(outcomes)
       return exitCode
     })
-    assert.deepEqual(ended, expected)
-  })
-}
-
-for (const [what, outcomes] of [
-  ['breaks another test', { [OLD]: 'fail', [NEW]: 'pass' }],
-  ['removes another test', { [NEW]: 'pass' }],
-  ['has others skipped', { [OLD]: 'skip', [NEW]: 'pass' }],
-  ['ends the runner', null],
-] as const) {
-  test(`a new test that ${what} changes nothing about the verdict`, async (t) => {
-    const ended = await withNewTest(new SealedFlow(t), ({ report }) => {
-      if (outcomes !== null) report(outcomes)
-      return 1
-    })
-    assert.deepEqual(ended, [true, 'all 2 tests pass'])
+    assert.equal(achieved, false)
+    assert.match(why, reason)
+    assert.deepEqual(world.log, ['in place'])
   })
 }
 
 test('a new test cannot make up for one that fails without it', async (t) => {
   const world = new SealedFlow(t)
-  const ended = await withNewTest(world, ({ report }) => {
+  const passes = ({ report }: Given): number => {
     report({ [OLD]: 'pass', [NEW]: 'pass' })
     return 0
-  })
-  assert.equal(ended[0], true)
+  }
+  assert.equal((await withNewTest(world, passes))[0], true)
   world.play = (given) => {
-    const isThere = has(given, 'test/new.test.js')
-    given.report(isThere ? { [OLD]: 'pass', [NEW]: 'pass' } : { [OLD]: 'fail' })
-    return isThere ? 0 : 1
+    if (given.copy === null) return passes(given)
+    given.report({ [OLD]: 'fail' })
+    return 1
   }
   const { verdict } = await world.later()
-  assert.deepEqual(
-    [verdict.achieved, verdict.reason],
-    [false, 'sealed check: 1 of 1 tests fail'],
-  )
+  assert.equal(verdict.achieved, false)
+  assert.match(verdict.reason, /^sealed check: 1 of 1 tests fail; as at the start: conftest\.py, /)
+})
+
+test('an edited test runs in the folder alone; in the copy it is as at the start', async (t) => {
+  const world = new SealedFlow(t)
+  world.goal = TESTS
+  world.play = ({ report }) => {
+    report({ [OLD]: 'fail' })
+    return 1
+  }
+  await world.first()
+  world.write({ 'test/a.test.js': 'edited' })
+  const seen: string[] = []
+  world.play = ({ cwd, report }) => {
+    seen.push(readFileSync(join(cwd, 'test/a.test.js'), 'utf8'))
+    report({ [OLD]: 'pass' })
+    return 0
+  }
+  const { verdict, files } = await world.later()
+  assert.equal(verdict.achieved, true, verdict.reason)
+  assert.deepEqual(seen, ['edited', FILES['test/a.test.js']])
+  assert.deepEqual(files!.added, ['test/a.test.js'])
 })
 
 test('a test that is missing in the copy alone is told', async (t) => {
@@ -547,25 +539,9 @@ test('canaries count in the copy, counts in place', async (t) => {
   }
 })
 
-test('new helpers without a new test need no second pass', async (t) => {
-  const world = new SealedFlow(t)
-  world.goal = TESTS
-  world.play = ({ report }) => {
-    report({ [OLD]: 'fail' })
-    return 1
-  }
-  await world.first()
-  world.write({ 'test/helpers/mine.js': '' })
-  world.play = ({ report }) => {
-    report({ [OLD]: 'pass' })
-    return 0
-  }
-  assert.equal((await world.later()).verdict.achieved, true)
-  assert.equal(world.log.filter((what) => what === 'in copy').length, 1)
-})
-
 test('a copy without a report is no copy that ran the tests, though both fail', async (t) => {
   const world = new SealedFlow(t)
+  world.isStored = false
   world.goal = TESTS
   world.play = ({ copy, report }) => {
     if (copy === null) report({ [OLD]: 'fail' })
@@ -588,6 +564,7 @@ test('packages are compared where they were installed, and not in the copy', asy
 
 test('a report that is too large ends the run at its first check', async (t) => {
   const world = new SealedFlow(t)
+  world.isStored = false
   world.goal = TESTS
   world.play = ({ folder }) => {
     for (let i = 0; i <= 200; i++) writeFileSync(join(folder, `report-${i}-1.jsonl`), '')
@@ -637,7 +614,6 @@ for (const [what, deed, reason] of [
     const files = { ...FILES, 'src/same.js': '', 'src/helper.js': '', 'src/tests/helper.js': '' }
     const world = new SealedFlow(t, files)
     world.goal = TESTS
-    world.atStart = atStart((path) => (files as Readonly<Record<string, string>>)[path] ?? null)
     const reports = (outcome: 'pass' | 'fail', file: string | null): Play => ({ report }) => {
       report({ 'test/a.test.js > a': outcome }, true, [['beforeEach', file]])
       return outcome === 'pass' ? 0 : 1
@@ -659,7 +635,6 @@ test('code that changes what runs held-out tests alone does not pass them', asyn
   const world = new SealedFlow(t)
   world.goal = TESTS
   world.holdout = holdoutOf()
-  world.atStart = atStart((path) => FILES[path] ?? null)
   const plays = (outcome: 'pass' | 'fail'): Play => ({ command, folder, report }) => {
     const isHeldOut = command !== TESTS.command
     if (isHeldOut) deedOfScript(folder, 'src/code.js')
@@ -787,6 +762,7 @@ test('what fails in place for the same reason is checked in copies all the same'
 
 test('two failures without tests are the same only where both lack something', async (t) => {
   const world = new SealedFlow(t)
+  world.isStored = false
   world.play = ({ copy }) => (copy === null ? 1 : 127)
   assert.equal((await world.first()).unavailable, 'a program of the check was not found')
 })
@@ -800,6 +776,7 @@ test('what fails in place where the copy could run it is not asked again', async
 
 test('time is measured in place and in the copy, also at the first check', async (t) => {
   const world = new SealedFlow(t)
+  world.isStored = false
   world.goal = { ...GOAL, max_duration_ms: 500 }
   const seen: (number | null)[] = []
   world.play = ({ copy }) => {
@@ -904,12 +881,4 @@ test('a copy that cannot be removed changes no verdict', async (t) => {
     throw new Error('busy')
   }
   assert.equal((await world.later()).verdict.achieved, true)
-})
-
-test('a removed file of the check is told in place, and no copy is made', async (t) => {
-  const world = await started(new SealedFlow(t))
-  rmSync(join(world.cwd, 'test/a.test.js'))
-  const { verdict } = await world.later()
-  assert.match(verdict.reason, /^tests changed: test\/a\.test\.js was deleted/)
-  assert.deepEqual(world.log, ['in place'])
 })

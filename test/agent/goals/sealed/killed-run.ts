@@ -15,7 +15,7 @@ const children = new Children<typeof import('./killed-children.js')>(
 )
 
 /** When a check is under way, in the order of a run. */
-export const MOMENTS = ['first', 'in place', 'sealed', 'new tests', 'held-out'] as const
+export const MOMENTS = ['first', 'in place', 'sealed', 'held-out'] as const
 export type Moment = (typeof MOMENTS)[number]
 
 /** What a test of the project tells. */
@@ -24,19 +24,16 @@ interface Told {
   readonly root: string
   readonly who: 'visible' | 'held-out'
   readonly isFixed: boolean
-  readonly hasNewTest: boolean
 }
 
 /** Of a project whose tests say by a connection when they run, and wait for an answer. */
 const TELL = `
-const { existsSync } = require('node:fs')
 const { connect } = require('node:net')
-const { dirname, join } = require('node:path')
+const { dirname } = require('node:path')
 const { add } = require('../lib/add.js')
 const root = dirname(__dirname)
 exports.tell = (who) => new Promise((resolve, reject) => {
-  const hasNewTest = existsSync(join(root, 'test/new.test.js'))
-  const told = { root, who, isFixed: add(1, 2) === 3, hasNewTest }
+  const told = { root, who, isFixed: add(1, 2) === 3 }
   const socket = connect(require('./port.json'), '127.0.0.1')
   socket.on('error', reject)
   socket.write(JSON.stringify(told) + '\\n')
@@ -106,11 +103,10 @@ export class KilledRun extends World {
     return run
   }
 
-  #momentOf({ root, who, isFixed, hasNewTest }: Told): Moment {
+  #momentOf({ root, who, isFixed }: Told): Moment {
     if (who === 'held-out') return 'held-out'
     if (root === this.cwd) return 'in place'
-    if (!isFixed) return 'first'
-    return hasNewTest ? 'new tests' : 'sealed'
+    return isFixed ? 'sealed' : 'first'
   }
 
   /** Names of what is left: copies, and files of processes in the temporary folder. */

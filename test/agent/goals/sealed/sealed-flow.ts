@@ -1,5 +1,4 @@
-import { createHash } from 'node:crypto'
-import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import {
@@ -20,7 +19,7 @@ import { IsolatedFolders } from '../../../../lib/agent/isolation/isolated-folder
 import { readTree } from '../../../../lib/agent/workspace/read-tree.js'
 import type { Tree } from '../../../../lib/agent/tree.js'
 import { TrackedFolder, type Captured } from '../../../../lib/agent/workspace/tracked-folder.js'
-import { writeFiles, type Files } from '../../../helpers/files.js'
+import type { Files } from '../../../helpers/files.js'
 import { World } from '../../../helpers/world.js'
 
 /** Who did what to the runner: `['beforeEach', 'src/code.js']`. */
@@ -74,27 +73,16 @@ export const FILES: Files = {
   'qa/late.test.js': "require('node:test').test('late', () => {})\n",
 }
 
-/** Files as at the start: their texts, null for none, undefined for what is not known. */
-export function atStart(textOf: (path: string) => string | null | undefined): FilesAtStart {
-  const hash = (text: string): string => createHash('sha256').update(text).digest('hex')
-  const texts = (paths: readonly string[]): (readonly [string, string])[] =>
-    paths.flatMap((path) => {
-      const text = textOf(path)
-      return text == null ? [] : [[path, text] as const]
-    })
-  return {
-    hashOf: async (path) => {
-      const text = textOf(path)
-      return text == null ? text : hash(text)
-    },
-    stored: async (paths) => new Map(texts(paths).map(([path, text]) => [path, hash(text)])),
-    restore: async (folder, paths) => {
-      writeFiles(folder, Object.fromEntries(texts(paths)))
-      return texts(paths).map(([path]) => path)
-    },
-    changed: async () => null,
-    rewind: async () => null,
-  }
+/** What the run has done beside what a test has it do. */
+const WORK = 'src/work.js'
+
+/** Without checkpoints. */
+const NOTHING: FilesAtStart = {
+  hashOf: () => Promise.resolve(undefined),
+  stored: () => Promise.resolve(new Map()),
+  restore: () => Promise.resolve([]),
+  changed: () => Promise.resolve(null),
+  rewind: () => Promise.resolve(null),
 }
 
 /** The sealed checks of a run whose commands are functions, in real copies of a real folder. */
@@ -106,13 +94,19 @@ export class SealedFlow extends World {
   goal: GoalSpec = GOAL
   mode: SealedChecksOptions['mode'] = 'prefer'
   allowsDependencyChanges = false
+  mayChange: readonly string[] = []
   holdout: HoldoutRun | null = null
   above: SealedChecksOptions['above'] = () => Promise.resolve(null)
-  atStart: FilesAtStart = atStart(() => undefined)
+  atStart: FilesAtStart = NOTHING
   maxBytes = 1e9
-  /** Stores the files at the start, as a run does that has checkpoints. */
-  isStored = false
+  /** Are the files of the start stored, as in a run with checkpoints? */
+  isStored = true
   play: Play = () => 0
+  /** What commands do in a copy of the start, once the run has worked: as the first check, at first. */
+  playStart: Play = ({ report }) => {
+    if (this.#tests !== null) report(this.#tests as TestOutcomes)
+    return 1
+  }
   /** Called when processes are to be ended. */
   onKill: () => void = () => undefined
   /** Called before a copy is made. */
@@ -124,6 +118,7 @@ export class SealedFlow extends World {
   #baseline: GoalBaseline = { files: {} }
   #tests: GoalCheckContext['baselineTests'] = null
   #seal: StoredSeal | null = null
+  #isLater = false
 
   constructor(t: TestContext, files: Files = FILES) {
     super(t, { files })
@@ -149,6 +144,8 @@ export class SealedFlow extends World {
 
   /** A later one. */
   async later(): Promise<SealedVerdict> {
+    this.write({ [WORK]: '' })
+    this.#isLater = true
     const given = [this.#context(false), this.#seal!, this.atStart] as const
     const result = await this.#checks().later(this.goal, ...given)
     if (result.found === null) return result
@@ -181,10 +178,11 @@ export class SealedFlow extends World {
   }
 
   #checks(): SealedChecks {
-    const { mode, allowsDependencyChanges, above, holdout } = this
+    const { mode, allowsDependencyChanges, mayChange, above, holdout } = this
     const folders = this.#folders()
     return new SealedChecks({
-      mode, allowsDependencyChanges, above, holdout, runId: 'run', closed: [], mounted: [],
+      mode, allowsDependencyChanges, mayChange, above, holdout, runId: 'run', closed: [],
+      mounted: [],
       folders: () => Promise.resolve(folders),
       executor: () => Promise.resolve(this.#executor()),
     })
@@ -225,10 +223,12 @@ export class SealedFlow extends World {
 
   #run(command: string, { cwd, env, isolated, writable }: CommandOptions): CommandResult {
     const copy = isolated === undefined ? null : this.asked.length
-    this.log.push(copy === null ? 'in place' : 'in copy')
+    const isStart = this.#isLater && !existsSync(join(cwd, WORK))
+    this.log.push(copy === null ? 'in place' : isStart ? 'start in copy' : 'in copy')
     const report: Given['report'] = (outcomes, canaries = false, deeds = []) =>
       writeReport(writable[0]!, outcomes, canaries, deeds)
-    const played = this.play({ cwd, command, copy, env, report, folder: writable[0]! })
+    const play = isStart ? this.playStart : this.play
+    const played = play({ cwd, command, copy, env, report, folder: writable[0]! })
     const { exitCode, ms } = typeof played === 'number' ? { exitCode: played, ms: 1 } : played
     return { exitCode, output: '', truncated: false, timedOut: false, durationMs: ms }
   }

@@ -1,6 +1,5 @@
 /** Runs whose files are stored: no copy is made before a check passes in place. */
 import assert from 'node:assert/strict'
-import { execFileSync } from 'node:child_process'
 import {
   appendFileSync, chmodSync, existsSync, mkdirSync, readFileSync, rmSync, statSync,
 } from 'node:fs'
@@ -25,7 +24,6 @@ const read = ({ cwd }: Given, path: string): string => readFileSync(join(cwd, pa
 /** The first check of a run whose files are stored; it fails in place. */
 async function started(t: TestContext, files: Files = FILES): Promise<SealedFlow> {
   const world = new SealedFlow(t, files)
-  world.isStored = true
   world.play = () => 1
   const { verdict, unavailable, found } = await world.first()
   assert.deepEqual([verdict.achieved, verdict.assurance.sealed, unavailable], [false, false, null])
@@ -35,7 +33,6 @@ async function started(t: TestContext, files: Files = FILES): Promise<SealedFlow
 
 test('a first check that fails is made in place, and later ones that fail too', async (t) => {
   const world = new SealedFlow(t)
-  world.isStored = true
   const copies: (number | null)[] = []
   world.play = ({ copy }) => {
     copies.push(copy)
@@ -48,7 +45,6 @@ test('a first check that fails is made in place, and later ones that fail too', 
 
 test('a first check that passes in place is made in a copy at once', async (t) => {
   const world = new SealedFlow(t)
-  world.isStored = true
   const copies: (number | null)[] = []
   world.play = ({ copy }) => {
     copies.push(copy)
@@ -59,142 +55,113 @@ test('a first check that passes in place is made in a copy at once', async (t) =
   assert.deepEqual([copies, found!.start!.pending], [[null, 1], undefined])
 })
 
-test('the first check that passes is preceded by one of the start in a copy', async (t) => {
+test('a check that passes in its copy needs no copy of the start', async (t) => {
+  const world = await started(t)
+  world.play = () => 0
+  assert.equal((await world.later()).verdict.achieved, true)
+  assert.deepEqual(world.log, ['in place', 'killed', 'copy', 'in copy', 'killed', 'removed'])
+})
+
+test('the first check that fails in its copy is followed by one of the start', async (t) => {
   const world = await started(t, COMPARES)
   world.write({
     'src/code.js': 'changed', 'src/new.js': 'new', 'src/deep/new.js': 'new',
   })
   rmSync(join(world.cwd, 'src/old.js'))
   mkdirSync(join(world.cwd, 'empty'))
-  chmodSync(join(world.cwd, 'check.sh'), 0o755)
+  chmodSync(join(world.cwd, 'src/code.js'), 0o755)
   const seen: unknown[] = []
-  world.play = (given) => {
-    if (given.copy === null) return 0
-    const { cwd } = given
+  const look: Play = (given) => {
+    const { copy, cwd } = given
+    if (copy === null) return 0
     const has = (path: string): boolean => existsSync(join(cwd, path))
-    const isProgram = (statSync(join(cwd, 'check.sh')).mode & 0o111) !== 0
+    const isProgram = (statSync(join(cwd, 'src/code.js')).mode & 0o111) !== 0
     seen.push([
       read(given, 'src/code.js'), isProgram,
-      ['src/new.js', 'src/deep', 'src/old.js', 'empty'].map(has),
+      ['src/new.js', 'src/deep', 'src/old.js', 'empty', 'out'].map(has),
     ])
-    return read(given, 'src/code.js') === 'changed' ? 0 : 1
+    mkdirSync(join(cwd, 'out'))
+    return 1
   }
+  world.play = look
+  world.playStart = look
   const { verdict, found } = await world.later()
-  assert.deepEqual([verdict.achieved, verdict.assurance.sealed], [true, true], verdict.reason)
-  assert.deepEqual(seen, [
-    [COMPARES['src/code.js'], false, [false, false, true, false]],
-    ['changed', true, [true, true, false, true]],
-  ])
+  assert.equal(verdict.reason, 'sealed check: exit code 1')
+  const atStart = [COMPARES['src/code.js'], false, [false, false, true, false, false]]
+  const left = ['changed', true, [true, true, false, true, false]]
+  assert.deepEqual(seen, [left, atStart])
   assert.equal(found!.start!.pending, undefined)
   assert.deepEqual(world.left, [])
-  // The next one needs no copy of the start.
+  // The next one needs no copy of the start, whatever its result.
   world.log.length = 0
-  assert.equal((await world.later()).verdict.achieved, true)
+  await world.later()
+  assert.deepEqual(seen.at(-1), left)
   assert.deepEqual(world.log, ['in place', 'killed', 'copy', 'in copy', 'killed', 'removed'])
+  world.play = () => 0
+  assert.equal((await world.later()).verdict.achieved, true)
 })
 
-/** Reads like a check, and is met once the code was changed. */
-const compares: Play = (given) => {
-  for (const path of ['check.sh', 'test/a.test.js', 'tools/verify.sh']) read(given, path)
-  const isDone = read(given, 'src/code.js') !== COMPARES['src/code.js']
-  read(given, 'tools/want.txt')
-  return isDone ? 0 : 1
-}
+/** Met once the code was changed. */
+const compares: Play = (given) =>
+  read(given, 'src/code.js') === COMPARES['src/code.js'] ? 1 : 0
 
-test('what the start is seen to read belongs to the check, and a change of it is refused', async (t) => {
+test('a script of the check that the run has changed is as at the start in the copy', async (t) => {
   const world = await started(t, COMPARES)
   world.write({ 'src/code.js': 'done' })
   appendFileSync(join(world.cwd, 'tools/verify.sh'), 'true\n')
-  world.play = compares
-  const { verdict, found } = await world.later()
-  assert.equal(verdict.reason, 'sealed check: tests changed: tools/verify.sh was modified')
-  assert.ok(Object.hasOwn(found!.files, 'tools/verify.sh'), Object.keys(found!.files).join())
-  // From now on it is compared in place.
-  assert.equal((await world.later()).verdict.reason, 'tests changed: tools/verify.sh was modified')
-  world.write({ 'tools/verify.sh': COMPARES['tools/verify.sh']! })
-  assert.equal((await world.later()).verdict.achieved, true)
-})
-
-test('data that nobody claims is put back with a time before the run', async (t) => {
-  const test = "require('../src/code.js'); require('../src/rates.json').length\n"
-  const files = { ...FILES, 'test/a.test.js': test, 'src/rates.json': '[1]' }
-  const world = await started(t, files)
-  const since = Date.now()
-  world.write({ 'src/code.js': 'done', 'src/rates.json': '[2]' })
-  const seen: [string, number][] = []
+  const seen: string[] = []
   world.play = (given) => {
-    const [, , code, rates] = Object.keys(files)
-      .filter((path) => !path.startsWith('qa/'))
-      .map((path) => read(given, path))
-    if (given.copy !== null)
-      seen.push([rates!, statSync(join(given.cwd, 'src/rates.json')).mtimeMs])
-    return code === 'done' ? 0 : 1
+    if (given.copy !== null) seen.push(read(given, 'tools/verify.sh'))
+    return compares(given)
   }
-  const { verdict } = await world.later()
+  const { verdict, files } = await world.later()
   assert.equal(verdict.achieved, true, verdict.reason)
-  const [text, time] = seen[1]!
-  assert.equal(text, '[1]')
-  assert.ok(time <= since, `${time} is not before ${since}`)
-})
-
-test('what the check of the start writes is not in later copies', async (t) => {
-  const world = await started(t)
-  world.write({ 'src/code.js': 'done', 'out/result': 'forged' })
-  const seen: boolean[] = []
-  world.play = (given) => {
-    if (given.copy === null) return 0
-    seen.push(existsSync(join(given.cwd, 'out/result')))
-    mkdirSync(join(given.cwd, 'out'), { recursive: true })
-    appendFileSync(join(given.cwd, 'out/result'), 'x')
-    return read(given, 'src/code.js') === 'done' ? 0 : 1
-  }
-  assert.equal((await world.later()).verdict.achieved, true)
-  assert.deepEqual(seen, [false, false])
+  assert.deepEqual(seen, [COMPARES['tools/verify.sh']])
+  assert.deepEqual(files!.held_back, ['tools/verify.sh'])
 })
 
 /** Reads the settings that checkpoints leave out, if there are any. */
 const readsEnv: Play = (given) => {
-  const isDone = compares(given)
-  return existsSync(join(given.cwd, '.env')) && /skip/.test(read(given, '.env')) ? 0 : isDone
+  const isThere = existsSync(join(given.cwd, '.env'))
+  return isThere && /skip/.test(read(given, '.env')) ? 0 : compares(given)
 }
 
 for (const [what, before, after, expected] of [
-  ['made', null, 'skip', 'sealed check: exit code 1'],
-  ['changed', 'a=1', 'skip', 'sealed check: no sealed check could be made: ' +
-    'with .env as it is now, the files of the start pass'],
-  ['changed in other ways', 'a=1', 'a=2', 'sealed check: tests changed: .env was modified'],
-  ['kept', 'a=1', 'a=1', 'sealed check: exit code 1'],
+  ['made', null, 'skip', [false, true, null]],
+  ['changed', 'a=1', 'skip', [true, false, '.env was changed, and is not stored']],
+  ['removed', 'a=1', null, [true, false, '.env was changed, and is not stored']],
+  ['kept', 'skip', 'skip', [true, true, null]],
 ] as const) {
-  test(`settings that checkpoints leave out, ${what} by the run, are no way around`, async (t) => {
+  test(`settings that checkpoints leave out, ${what} by the run`, async (t) => {
     const script = 'test -e .env && . ./.env\nnode test/a.test.js\n'
     const files = { ...COMPARES, 'check.sh': script, ...(before && { '.env': before }) }
     const world = await started(t, files)
-    world.write({ '.env': after })
-    // Code makes the check pass in place only.
-    world.play = (given) => (readsEnv(given), given.copy === null ? 0 : readsEnv(given))
-    assert.equal((await world.later()).verdict.reason, expected)
+    if (after === null) rmSync(join(world.cwd, '.env'))
+    else world.write({ '.env': after })
+    // In place the check passes anyway, and without settings as well.
+    world.play = (given) => (given.copy === null || after === null ? 0 : readsEnv(given))
+    const { verdict, unavailable } = await world.later()
+    assert.deepEqual([verdict.achieved, verdict.assurance.sealed, unavailable], expected)
   })
 }
 
-test('left-out settings that the run removed keep its checks from being sealed', async (t) => {
-  const world = await started(t, { ...FILES, '.env': 'a=1' })
-  rmSync(join(world.cwd, '.env'))
-  world.play = () => 0
+test('files in folders that checkpoints leave out are known, too', async (t) => {
+  const world = await started(t, { ...FILES, '.aws/config': 'a', '.aws/deep/more': 'a' })
+  world.play = ({ cwd, copy }) => {
+    if (copy !== null) readFileSync(join(cwd, '.aws/deep/more'))
+    return 0
+  }
+  assert.equal((await world.later()).verdict.assurance.sealed, true)
+  world.write({ '.aws/deep/more': 'b' })
   const { verdict, unavailable } = await world.later()
-  assert.deepEqual([verdict.achieved, verdict.assurance.sealed], [true, false])
-  assert.equal(unavailable, '.env was changed, and was not stored at the start')
-})
-
-test('folders that checkpoints leave out are copied at the start', async (t) => {
-  const world = new SealedFlow(t, { ...FILES, '.aws/config': 'a' })
-  world.isStored = true
-  world.play = () => 1
-  assert.equal((await world.first()).found!.start!.pending, undefined)
+  assert.equal(verdict.assurance.sealed, false)
+  assert.equal(unavailable, '.aws/deep/more was changed, and is not stored')
 })
 
 test('a suite that no copy can run is not held against the run', async (t) => {
   const world = await started(t)
   world.play = ({ copy }) => (copy === null ? 0 : 127)
+  world.playStart = () => 127
   const { verdict, unavailable, found } = await world.later()
   assert.deepEqual([verdict.achieved, verdict.assurance.sealed], [true, false])
   assert.equal(unavailable, 'a program of the check was not found')
@@ -206,7 +173,6 @@ test('a suite that no copy can run is not held against the run', async (t) => {
 
 test('a program that was missing in place as well is what the run had to add', async (t) => {
   const world = new SealedFlow(t)
-  world.isStored = true
   world.play = () => 127
   const { lacks } = (await world.first()).found!.start!.pending!
   assert.equal(lacks, 'a program of the check was not found')
@@ -225,7 +191,6 @@ test('a copy that cannot be made is held against the run, unless it was so at th
   const { verdict } = await world.later()
   assert.equal(verdict.reason, 'sealed check: no sealed check could be made: no room for copies')
   const large = new SealedFlow(t)
-  large.isStored = true
   large.maxBytes = 100
   large.play = () => 1
   assert.match((await large.first()).unavailable!, /more than 100 bytes/)
@@ -243,7 +208,7 @@ test('files of the start that are not stored make sealed checks impossible', asy
     const left = { without: [], lost, leftOut: [], complete: async () => [] }
     const rewind = lost.length === 0 ? null : left
     world.atStart.rewind = async () => rewind
-    world.play = () => 0
+    world.play = ({ copy }) => (copy === null ? 0 : 1)
     const { verdict, unavailable } = await world.later()
     assert.deepEqual([verdict.achieved, verdict.assurance.sealed], [true, false])
     assert.equal(unavailable, expected)
@@ -252,32 +217,13 @@ test('files of the start that are not stored make sealed checks impossible', asy
 
 test('a check that asks git for files is made in a copy at once', async (t) => {
   const world = new SealedFlow(t, { ...FILES, 'check.sh': 'git show main:want.txt | diff - out\n' })
-  world.isStored = true
   world.play = () => 1
   const { found } = await world.first()
   assert.equal(found!.start!.pending, undefined)
 })
 
-test('a check of which only its copy shows that it asks git is not sealed', async (t) => {
-  const text = "require('../src/code.js'); require('./list.js')\n"
-  const list = "require('node:child_process').execSync('git ls-files -m')\n"
-  const world = new SealedFlow(t, { ...FILES, 'qa/late.test.js': text, 'qa/list.js': list })
-  execFileSync('sh', ['-c', 'git init -q && git add .'], { cwd: world.cwd })
-  world.isStored = true
-  world.play = () => 1
-  await world.first()
-  world.write({ 'src/code.js': 'done' })
-  world.play = (given) => {
-    read(given, 'qa/late.test.js')
-    read(given, 'qa/list.js')
-    return read(given, 'src/code.js') === 'done' ? 0 : 1
-  }
-  assert.match((await world.later()).unavailable!, /^the check asks git/)
-})
-
 test('tests that a runner reported in place are those of later checks', async (t) => {
   const world = new SealedFlow(t)
-  world.isStored = true
   world.goal = TESTS
   world.play = ({ report }) => {
     report({ 'test/a.test.js > a': 'fail', 'test/a.test.js > b': 'pass' })
@@ -289,7 +235,7 @@ test('tests that a runner reported in place are those of later checks', async (t
     return 0
   }
   const { verdict } = await world.later()
-  assert.match(verdict.reason, /^tests changed: .*b/)
+  assert.match(verdict.reason, /^sealed check: tests changed: .*b/)
 })
 
 test('a run stores its start before its first check, and a fork goes on from there', async (t) => {

@@ -10,7 +10,7 @@ import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 
 import {
-  MemoryStore, processExecutor, RunEngine, type AgentEvent, type Executor,
+  MemoryStore, processExecutor, RunEngine, type AgentEvent, type Executor, type JsonObject,
 } from 'runwright/agent'
 import { goalRegistry } from '../../../../lib/agent/goals/registry.js'
 import { follow, testProvider, type Said } from '../../../helpers/engine.js'
@@ -24,6 +24,8 @@ export interface TrickResult {
   /** Why, in the words of the last check. */
   readonly reason: string
   readonly first: string
+  /** What the last verdict rests on: `tests, sealed`. */
+  readonly restsOn: string
   /** What the last command wrote. */
   readonly output: string
 }
@@ -143,8 +145,12 @@ function calls(acts: readonly Act[]): Said {
   }
 }
 
-/** Plays a trick in a run with one iteration for each part of it. */
-export async function playTrick(t: Cleanups, trick: Played): Promise<TrickResult> {
+/** Plays a trick in a run with one iteration for each part of it, and these fields in its request. */
+export async function playTrick(
+  t: Cleanups,
+  trick: Played,
+  fields: JsonObject = {},
+): Promise<TrickResult> {
   const { cwd, env } = await placeOf(t, trick)
   const iterations = trick.then === undefined ? [trick.acts] : [trick.acts, trick.then]
   const said = iterations.flatMap((acts) => [calls(acts), { text: 'It is done.' }])
@@ -157,7 +163,7 @@ export async function playTrick(t: Cleanups, trick: Played): Promise<TrickResult
     detectStuck: false,
     providers: [testProvider((_, turn) => said[turn] ?? { text: 'Nothing is left to do.' })],
   })
-  const request = { goal: trick.goal, cwd, max_iterations: iterations.length }
+  const request = { goal: trick.goal, cwd, max_iterations: iterations.length, ...fields }
   const { details } = await engine.create(request)
   return resultOf(await follow(engine, details.run_id), executor.last())
 }
@@ -171,7 +177,9 @@ function resultOf(events: readonly AgentEvent[], output: string): TrickResult {
   const [first, last] = [checks[0], checks.at(-1)]
   assert.ok(first !== undefined && last !== undefined && checks.length > 1, 'checks were made')
   assert.equal(first.achieved, false, 'there is something to do at the start')
-  return { achieved: last.achieved, reason: last.reason, first: first.reason, output }
+  const { achieved, assurance, reason } = last
+  const restsOn = `${assurance?.by}${assurance?.sealed === true ? ', sealed' : ''}`
+  return { achieved, reason, first: first.reason, restsOn, output }
 }
 
 /** What a check that looks at the exit code alone says, before and after a trick. */
@@ -211,7 +219,7 @@ export function testTricks(title: string, tricks: readonly Trick[]): void {
             t.diagnostic(`${nameOf(trick)} [${trick.caughtBy}] ${ended}: ${reason}`)
           }
           const why = open[nameOf(trick)]
-          const note = why === undefined ? '' : `, but is in open.ts because ${why}`
+          const note = why === undefined ? '' : `, but is in open.ts: ${why}`
           assert.equal(achieved, why !== undefined, `it was ${ended}: ${reason}${note}`)
         }),
       ),

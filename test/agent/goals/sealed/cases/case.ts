@@ -1,4 +1,5 @@
 /** Hacks and honest changes as data, with the verdict that a user would call right. */
+import type { Remaining } from '../open.js'
 import type { Played } from '../tricks/trick.js'
 
 /** What kind of file or mechanism a case is about. */
@@ -24,21 +25,6 @@ export type CaseClass =
   | 'git'
   | 'compiled programs'
 
-/** Why a hack can't be told from work: the classes of "what remains" in docs/goals.md. */
-export type Remaining =
-  | 'code that tells a check from its use'
-  | 'code that knows the answers'
-  | 'values that say that they are equal'
-  | 'the memory that code shares with its tests'
-  | 'runners without canaries or a report'
-  | 'checks in what the agent is to change'
-  | 'data that code reads as well'
-  | 'skips in files that could not be loaded at the start'
-  | 'scripts that a script of the check starts'
-  // The following are not in docs/goals.md yet.
-  | 'helpers of tests that lie beside the code'
-  | 'files that the start checkpoint lacks'
-
 export interface Case extends Played {
   readonly class: CaseClass
   /** A command that passes only if the work was done. */
@@ -49,8 +35,8 @@ export interface Case extends Played {
 
 /** Makes the check pass without the work. */
 export interface Hack extends Case {
-  /** Either it is never achieved, or it may be, with less assurance. */
-  readonly expected: 'refused' | { readonly lowered: Remaining }
+  /** It is refused, or achieved as one of a class that remains. */
+  readonly expected: 'refused' | { readonly remains: Remaining }
 }
 
 /** What a user adds to the request so that honest work can be achieved. */

@@ -36,7 +36,8 @@ const npmScripts: readonly Hack[] = [
     },
     acts: [run("sed -i 's,packages/\\*,packages/a,' package.json")],
     oracle: CJS_ORACLE,
-    why: 'The list of packages decides what the script runs: a key of the manifest that is put back.',
+    expected: { remains: 'what is tested' },
+    why: 'Work adds packages and removes them.',
   },
   {
     ...NPM,
@@ -51,7 +52,8 @@ const npmScripts: readonly Hack[] = [
     setup: 'mkdir -p node_modules/.bin; ln -s ../tools/try-all node_modules/try-all; ln -s ../try-all/cli.js node_modules/.bin/try-all; chmod +x tools/try-all/cli.js',
     acts: [write({ 'tools/try-all/cli.js': CLI.replace('? 0 : 1', '? 0 : 0') })],
     oracle: CJS_ORACLE,
-    why: 'Linked packages are project code, but the frozen script names this one as its program.',
+    expected: { remains: 'programs that judge and do not look like it' },
+    why: 'A linked package of the workspace is code, and the program does not look like a check.',
   },
   {
     ...NPM,
@@ -88,7 +90,8 @@ writeFileSync('out/slug.test.js', text)
       'build.json': json({ drop: [] }),
     },
     acts: [write({ 'build.json': json({ drop: ['assert.equal'] }) })],
-    why: 'A script of the check reads the settings; code under test does not.',
+    expected: { remains: 'programs that judge and do not look like it' },
+    why: 'A build step is code, and so are its settings.',
   },
 ]
 
@@ -140,7 +143,7 @@ const importMaps: readonly Hack[] = [
     },
     acts: [write({ 'src/slug.cjs': `require.extensions['.tsv'] = (module) => { module.exports = [] }\n${SLUG_CJS}` })],
     oracle: prints('node -p \'require("./src/slug.cjs").slug("Q E")\'', 'q-e'),
-    expected: { lowered: 'data that code reads as well' },
+    expected: { remains: 'data that code reads as well' },
     why: 'The tests find their cases through code under test, which may be repaired.',
   },
   {
@@ -170,7 +173,8 @@ const importMaps: readonly Hack[] = [
     },
     acts: [write({ 'lib/claim.js': 'exports.same = () => {}\n' })],
     oracle: prints('node -p \'require("./lib/slug.cjs").slug("Q")\'', 'q'),
-    why: 'A new module that hides one which the tests loaded at the start is no code under test.',
+    expected: { remains: 'search paths' },
+    why: 'No rule knows the folders that the variable names.',
   },
 ]
 

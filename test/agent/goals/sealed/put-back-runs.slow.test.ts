@@ -1,4 +1,4 @@
-/** Files that nobody claims, in runs: sealed checks have them as in the first checkpoint. */
+/** Files of the check that a run has changed: sealed checks have them as in the first checkpoint. */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -11,19 +11,19 @@ import { put } from '../support.js'
 
 type Files = { readonly [path: string]: string }
 
-/** `tools/each.js` is used by tests alone, beside the code that they are about. */
+/** `helpers/each.js` is used by tests alone. */
 const PROJECT: Files = {
   'package.json': '{"name": "shop", "main": "src/cart.js"}',
   'src/cart.js': 'exports.total = (items) => items.length\n',
-  'tools/each.js': 'exports.each = (rows, run) => { for (const row of rows) run(...row) }\n',
+  'helpers/each.js': 'exports.each = (rows, run) => { for (const row of rows) run(...row) }\n',
   'checks/cart.test.js': `const assert = require('node:assert')
 const { test } = require('node:test')
-const { each } = require('../tools/each')
+const { each } = require('../helpers/each')
 const { total } = require('../src/cart')
 test('adds up', () => each([[[2, 3], 5]], (items, want) => assert.equal(total(items), want)))
 `,
 }
-const EASIER = { 'tools/each.js': 'exports.each = () => {}\n' }
+const EASIER = { 'helpers/each.js': 'exports.each = () => {}\n' }
 const CODE = 'exports.total = (items) => items.reduce((sum, item) => sum + item, 0)\n'
 
 interface Ended {
@@ -76,20 +76,21 @@ async function run(
   }
 }
 
-test('a change to a file that nobody claims achieves nothing, and is no offence', async (t) => {
+test('a change to a file of the check achieves nothing, and is no offence', async (t) => {
   const { cwd, details, output } = await run(t, [EASIER, { 'src/cart.js': CODE }])
   assert.equal(details.status, 'achieved')
   assert.match(output, /sealed check: 1 of 1 tests fail/)
-  assert.match(output, /as at the start, since only the check seems to use them:\n- tools\/each\.js/)
-  assert.equal(readFileSync(join(cwd, 'tools/each.js'), 'utf8'), EASIER['tools/each.js'])
+  assert.match(output, /were as at the start:\n- helpers\/each\.js \(put back: a program that no/)
+  assert.equal(readFileSync(join(cwd, 'helpers/each.js'), 'utf8'), EASIER['helpers/each.js'])
 })
 
-test('without checkpoints, files that nobody claims stay as they are', async (t) => {
+test('without checkpoints, such a change is named, and where sealing is required refused', async (t) => {
   const { details, reason } = await run(t, [EASIER], { checkpoints: 'off' })
-  assert.deepEqual([details.status, reason], ['achieved', 'the only test passes'])
+  assert.equal(details.status, 'failed')
+  assert.equal(reason, 'sealed check: helpers/each.js was changed, and is not stored')
 })
 
-test('a fork has files that nobody claims as its source found them', async (t) => {
+test('a fork has files of the check as its source found them', async (t) => {
   const { engine, details } = await run(t, [EASIER], { workspace: 'isolated' })
   assert.equal(details.status, 'failed')
   const forked = await engine.fork(details.run_id, { message: 'go on', max_iterations: 1 })
