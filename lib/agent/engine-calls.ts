@@ -81,10 +81,10 @@ export const SUBSCRIBE: OptionKinds<{ after?: number; deltas?: boolean }> = {
   after: 'number', deltas: 'boolean',
 }
 
-/** Options of `RunEngine.message`. */
+/** Options of `RunEngine.message` and `RunEngine.update`. */
 export interface MessageOptions {
   readonly caller?: Caller | undefined
-  /** A repeated message to the run with the same key returns the first one's id. */
+  /** A repeated message to the run with the same key is not sent again. */
   readonly idempotencyKey?: string | undefined
 }
 

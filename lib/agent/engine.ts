@@ -62,7 +62,7 @@ import type { ResumeAnswer } from './request/gate-answer.js'
 import { Creation, SECRET_IN_REQUEST } from './request/creation.js'
 import { Offers, type RunOffers } from './request/offers.js'
 import { runsToDelete } from './request/deletion.js'
-import { parseMessage } from './request/message.js'
+import { parseMessage, parseUpdate } from './request/message.js'
 import { ownerOf } from './request/owner-of.js'
 import { completeDetails } from './request/complete-details.js'
 import { requestAgain } from './request/start-request.js'
@@ -347,6 +347,28 @@ export class RunEngine {
     const parsed = parseMessage(runId, message, sender, this.#config.clock.now())
     this.#creation.assertNoSecret({ text: parsed.text }, key)
     return { message_id: await this.#answer(this.#driver.message(details, parsed)) }
+  }
+
+  /**
+   * Changes the request of a run that has not ended, see `UPDATE_SCHEMA`; resolves once that is
+   * durable. The next check of the run goes by it, and its model hears of it as of a message.
+   *
+   * @throws as {@link RunEngine.message} does.
+   */
+  async update(
+    runId: string,
+    update: JsonObject,
+    options: MessageOptions = {},
+  ): Promise<RunDetails> {
+    this.#assertOpen()
+    checkOptions(options, MESSAGE, 'update()')
+    const { caller, idempotencyKey: key } = options
+    const { details } = await this.#head(runId, caller)
+    const sender = { by: caller?.owner.id ?? null, key }
+    const parsed = parseUpdate(details, update, sender, this.#config.clock.now())
+    this.#creation.assertNoSecret({ may_change: parsed.may_change }, key)
+    await this.#answer(this.#driver.message(details, parsed))
+    return await this.get(runId, caller)
   }
 
   /**

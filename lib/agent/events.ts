@@ -102,6 +102,8 @@ export interface EventPayloads {
     readonly text: string
     readonly deliver: MessageDelivery
     readonly by: string | null
+    /** From now on, the `may_change` of the run; absent for other messages. */
+    readonly may_change?: readonly string[]
   }
   /** The folder is about to be changed: what is not finished, the next start finishes. */
   readonly files_changing: {

@@ -34,12 +34,14 @@ export {
   FORK_SCHEMA,
   MESSAGE_SCHEMA,
   RESTORE_SCHEMA,
+  UPDATE_SCHEMA,
 } from './request/workspace-requests.js'
 export type {
   ApplyRequest,
   ForkRequest,
   MessageRequest,
   RestoreRequest,
+  RunUpdate,
 } from './request/workspace-requests.js'
 export type {
   AskedOfGit, CheckedFiles, CheckFile, CheckFiles, Deed, Dependencies, FileGroup, GitState,

@@ -136,6 +136,12 @@ export interface RunDetails {
    * them as at the start, or without them. Null if the last check was not made in a copy.
    */
   held_back: readonly string[] | null
+  /** Tests of the start that the run has edited, at most 100. Null as `held_back` is. */
+  changed_tests: readonly string[] | null
+  /** Files of the check that `may_change` let it change, at most 100. Null as `held_back` is. */
+  allowed: readonly string[] | null
+  /** Files of the check that count as the run's, as globs: the newest list. Null for none. */
+  may_change: readonly string[] | null
   /** The run at the top of the tree: the run itself unless another one started it. */
   readonly root_run_id: string
   readonly role: 'root' | ChildRole

@@ -39,6 +39,8 @@ export interface ChildEnd {
   readonly changes: ChangeCounts | null
   /** Files that its verdict does not cover, at most 100; absent for none. */
   readonly held_back?: readonly string[]
+  /** Tests of the start that it has edited, at most 100; absent for none. */
+  readonly changed_tests?: readonly string[]
   /** Of its last check; null if that counts no tests, or says that they were changed. */
   readonly counts: TestCounts | null
   readonly usage: ChildUsage
@@ -70,6 +72,8 @@ export interface Candidate {
   readonly changes: ChangeCounts | null
   /** Files that its verdict does not cover, at most 100; absent for none. */
   readonly held_back?: readonly string[]
+  /** Tests of the start that it has edited, at most 100; absent for none. */
+  readonly changed_tests?: readonly string[]
   readonly total_tokens: number
   readonly cost_usd: number
   readonly cost_known: boolean

@@ -33,7 +33,7 @@ export function sealingFor(settings: SealingSettings): SealingFor {
     code.catch(() => undefined)
     return {
       copiesLater: mode === 'prefer',
-      async open(isolated, holdout) {
+      async open(isolated, holdout, mayChange) {
         const { SealedChecks } = await code
         return new SealedChecks({
           mode,
@@ -41,7 +41,7 @@ export function sealingFor(settings: SealingSettings): SealingFor {
           executor: async () => claimed(await executor()),
           runId,
           allowsDependencyChanges: request.allow_dependency_changes === true,
-          mayChange: request.may_change ?? [],
+          mayChange,
           closed,
           above: (cwd) => packagesAbove(cwd, closed),
           mounted: isolated?.readOnly ?? [],

@@ -21,6 +21,7 @@ export type ServiceEngine = Pick<
   | 'delete'
   | 'fork'
   | 'message'
+  | 'update'
   | 'workspaces'
   | 'offers'
   | 'checkFiles'

@@ -12,7 +12,7 @@ import type { Operation } from './describe/operation.js'
 import type { HttpRequest, Reply } from './messages/reply.js'
 
 /** Methods of routes; a GET route answers HEAD as well. */
-export type RouteMethod = 'GET' | 'POST' | 'DELETE'
+export type RouteMethod = 'GET' | 'POST' | 'PATCH' | 'DELETE'
 
 /** What a route is called with. */
 export interface Call {

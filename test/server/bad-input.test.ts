@@ -482,8 +482,8 @@ for (const id of [
 for (const { method, path, allow } of [
   { method: 'PUT', path: '/api/runs', allow: 'POST, GET, HEAD, OPTIONS' },
   { method: 'DELETE', path: '/api/runs', allow: 'POST, GET, HEAD, OPTIONS' },
-  { method: 'PATCH', path: '/api/runs/{run}', allow: 'GET, DELETE, HEAD, OPTIONS' },
-  { method: 'POST', path: '/api/runs/{run}', allow: 'GET, DELETE, HEAD, OPTIONS' },
+  { method: 'PUT', path: '/api/runs/{run}', allow: 'GET, PATCH, DELETE, HEAD, OPTIONS' },
+  { method: 'POST', path: '/api/runs/{run}', allow: 'GET, PATCH, DELETE, HEAD, OPTIONS' },
   { method: 'GET', path: '/api/runs/{run}/resume', allow: 'POST, OPTIONS' },
   { method: 'HEAD', path: '/api/runs/{run}/abort', allow: 'POST, OPTIONS' },
   { method: 'GET', path: '/api/runs/{run}/retry', allow: 'POST, OPTIONS' },

@@ -119,6 +119,9 @@ export class FakeEngine implements ServiceEngine {
       assurance: null,
       check_files: null,
       held_back: null,
+      changed_tests: null,
+      allowed: null,
+      may_change: null,
       root_run_id: runId,
       role: 'root',
       attempts: null,
@@ -323,6 +326,13 @@ export class FakeEngine implements ServiceEngine {
     this.#enter('resume', runId, answer, caller)
     this.#run(runId, caller)
     return { run_id: runId, status: 'running', decision: answer.decision, gate_id: 'g1' }
+  }
+
+  readonly update: ServiceEngine['update'] = async (runId, update, options) => {
+    this.#enter('update', runId, update, options)
+    const { details } = this.#run(runId, options?.caller)
+    details.may_change = update['may_change'] as string[]
+    return details
   }
 
   readonly abort: ServiceEngine['abort'] = async (runId, caller) => {

@@ -5,6 +5,7 @@
  * @module
  */
 import { posix } from 'node:path'
+import type { SchemaViolation } from '../schema.js'
 import { compileGlobs } from '../workspace/globs.js'
 import { hashPackage, stable } from './package-hash.js'
 import { SEALED } from './test-files.js'
@@ -31,6 +32,14 @@ export function globProblem(glob: string): string | null {
   if (more.length > 0 || key === '' || posix.basename(path) !== MANIFEST)
     return 'may have one # only, between a package.json and the name of a key'
   return OF_RUNNERS.has(key) ? `never covers ${key}, by which runners decide what they run` : null
+}
+
+/** What is wrong with the globs of a request; empty for nothing. */
+export function globViolations(globs: readonly string[]): readonly SchemaViolation[] {
+  return globs.flatMap((glob, i) => {
+    const detail = globProblem(glob)
+    return detail === null ? [] : [{ pointer: `/may_change/${i}`, detail }]
+  })
 }
 
 /** Is this a key of a package.json that no runner reads as its settings? */

@@ -86,6 +86,9 @@ const ADDED: Pick<RunDetails, AddedField> = {
   assurance: null,
   check_files: null,
   held_back: null,
+  changed_tests: null,
+  allowed: null,
+  may_change: null,
   root_run_id: '',
   role: 'root',
   attempts: null,
@@ -185,6 +188,7 @@ function requested(request: Partial<RunRequest> = {}): Partial<RunDetails> {
     temperature: request.temperature ?? null,
     reasoning_effort: request.reasoning_effort ?? null,
     max_output_tokens: request.max_output_tokens ?? null,
+    may_change: request.may_change ?? null,
     delegation: request.delegation ?? null,
     tools: request.tools ?? null,
     compaction: request.compaction ?? 'drop',
@@ -218,9 +222,11 @@ type AddedCount = 'estimated_tokens'
 
 type AddedField =
   | 'active_model'
+  | 'allowed'
   | 'answer'
   | 'assurance'
   | 'attempts'
+  | 'changed_tests'
   | 'changes'
   | 'check_files'
   | 'checkpoint_id'
@@ -234,6 +240,7 @@ type AddedField =
   | 'instructions'
   | 'max_output_tokens'
   | 'max_tool_calls'
+  | 'may_change'
   | 'plan'
   | 'project_instructions'
   | 'reasoning_effort'

@@ -64,6 +64,6 @@ export function dueMessages(
 }
 
 /** Equal for messages that say the same. */
-export function contentOf({ text, deliver }: Pick<Sent, 'text' | 'deliver'>): string {
-  return hash('sha256', `${deliver} ${text}`, 'base64')
+export function contentOf({ text, deliver, may_change }: Omit<Sent, 'message_id' | 'by'>): string {
+  return hash('sha256', JSON.stringify([deliver, text, may_change]), 'base64')
 }

@@ -286,14 +286,18 @@ function childPlace(
 
 /** An attempt at the goal of its parent. */
 function attemptRun(
-  { frozen }: RunState,
+  { frozen, head }: RunState,
   modelName: string,
   budget: RemainingBudget,
   { resolveModel }: Pick<RequestContext, 'resolveModel'>,
 ): NewRun {
-  const { attempts: _, apply: __, ...request } = frozen.request
+  const { attempts: _, apply: __, may_change: ___, ...request } = frozen.request
+  const { may_change } = head.details
   return {
-    request: { ...request, ...budget, model_name: modelName, apply: 'manual' },
+    request: {
+      ...request, ...budget, ...(may_change !== null && { may_change }), model_name: modelName,
+      apply: 'manual',
+    },
     goal: frozen.goal,
     model: resolveModel(modelName),
     fallbacks: (request.fallback_models ?? []).map(resolveModel),
@@ -302,14 +306,15 @@ function attemptRun(
 
 /** The start request of a delegate: what is asked for, within what is left to its parent. */
 export function delegateStart(
-  { frozen }: RunState,
+  { frozen, head }: RunState,
   asked: DelegateRequest,
   left: RemainingBudget,
   offered: ReadonlyMap<string, Tool>,
 ): StartRequest {
   const { approval, cwd, delegation, hitl_enabled, metadata, model_name, tools } = frozen.request
   const { allow_dependency_changes, compaction = 'drop', instructions } = frozen.request
-  const { fallback_models, may_change, sealed_checks } = frozen.request
+  const { fallback_models, sealed_checks } = frozen.request
+  const { may_change } = head.details
   const delegates = delegation !== undefined && delegation.depth > 1
   const bounds = Object.entries(left).map(([name, most]): [string, number | null] => {
     const wanted = asked[name as keyof RemainingBudget]
@@ -331,7 +336,7 @@ export function delegateStart(
     ...(instructions !== undefined && { instructions }),
     ...(sealed_checks !== undefined && { sealed_checks }),
     ...(allow_dependency_changes !== undefined && { allow_dependency_changes }),
-    ...(may_change !== undefined && { may_change }),
+    ...(may_change !== null && { may_change }),
     ...(tools !== undefined && { tools: delegates ? tools : withoutDelegate(tools, offered) }),
     ...(delegates && { delegation: { ...delegation, depth: delegation.depth - 1 } }),
   })

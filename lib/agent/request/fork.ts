@@ -100,7 +100,7 @@ export async function resolveFork(
     throw new RunStateError('live', text)
   }
   const frozen = await frozenOf(context, details.run_id)
-  const start = startOf(frozen, { ...given, workspace })
+  const start = startOf(frozen, details, { ...given, workspace })
   const newRun = await resolveForkedRun(start, frozen.goal, context, owner)
   const isReadAnew = given.project_instructions === true
   const before = frozen.instructions ?? {}
@@ -110,7 +110,11 @@ export async function resolveFork(
   await checkFiles(newRun, point, details.run_id, context, use)
   const { evidence, state } = await replayTo(context, details.run_id, point)
   const isEnd = point.kind === 'end'
-  const unheard = isEnd ? state.messages.waiting.map(({ payload }) => payload) : []
+  // A list of its own says the opposite of one that the source was given.
+  const counts = (sent: EventPayloads['user_message']): boolean =>
+    given.may_change === undefined || sent.may_change === undefined
+  const waiting = state.messages.waiting.map(({ payload }) => payload)
+  const unheard = isEnd ? waiting.filter(counts) : []
   const own = { message_id: uuidV7(nowMs), deliver: 'next_turn', by: owner.id } as const
   const messages: EventPayloads['user_message'][] = [...unheard]
   if (message !== undefined) messages.push({ ...own, text: message })
@@ -169,14 +173,19 @@ async function frozenOf(
 }
 
 /** The start request of the fork: the source's, but for what is given. */
-function startOf({ request }: PrivatePayloads['run_created'], given: ForkRequest): StartRequest {
+function startOf(
+  { request }: PrivatePayloads['run_created'],
+  { may_change }: RunDetails,
+  given: ForkRequest,
+): StartRequest {
   // A fork of a run whose attempts have ended goes on by itself, with the files that it got. That
   // run applied the winner's changes by default: those of its fork wait, unless it says otherwise.
-  const { apply: kept, attempts, checkpoints, ...before } = requestAgain(request)
+  const { apply: kept, attempts, checkpoints, may_change: _, ...before } = requestAgain(request)
   const apply = attempts === undefined ? kept : undefined
   const isolated = given.workspace === 'isolated'
   return parseStartRequest({
     ...before,
+    ...(may_change !== null && { may_change }),
     ...(isolated && apply !== undefined && { apply }),
     ...(!isolated && checkpoints !== undefined && { checkpoints }),
     ...given,

@@ -1,5 +1,6 @@
 /**
- * Messages to a run that has not ended: what is accepted, and as which record. A message with an
+ * Messages to a run that has not ended: what is accepted, and as which record. A change of its
+ * request is a message as well, so that its model hears of it. A message with an
  * idempotency key has an id that follows from run, principal and key, so the log alone tells
  * whether it was accepted before, whatever process accepted it.
  *
@@ -17,8 +18,13 @@ import { isTerminal, type EventPayloads, type RecordDraft, type RunStatus } from
 import { contentOf } from '../log/messages.js'
 import { readLog, type RecordReader } from '../log/read-log.js'
 import type { RunState } from '../log/run-state.js'
+import { globViolations } from '../goals/may-change.js'
+import type { RunDetails } from '../run-details.js'
 import { checkRequest } from '../check-schema.js'
-import { MESSAGE_BYTES, MESSAGE_SCHEMA } from './workspace-requests.js'
+import { NEEDS_FOLDER } from './new-run.js'
+import {
+  MESSAGE_BYTES, MESSAGE_SCHEMA, UPDATE_SCHEMA, type RunUpdate,
+} from './workspace-requests.js'
 
 /** Messages to a run that the model has not heard. */
 const MAX_WAITING = 100
@@ -45,8 +51,51 @@ export function parseMessage(
   const { text, deliver = 'next_turn' } = request as Partial<NewMessage>
   if (typeof text === 'string') violations.push(...textViolations('/text', text))
   if (violations.length > 0) throw new InvalidRequestError(violations)
-  const message_id = key === undefined ? uuidV7(nowMs) : uuidOf([runId, by, key])
-  return { message_id, text: text ?? '', deliver, by }
+  return { message_id: idOf(runId, by, key, nowMs), text: text ?? '', deliver, by }
+}
+
+/**
+ * The message by which a run gets another `may_change`.
+ *
+ * @throws {@link InvalidRequestError} with a violation per invalid field.
+ */
+export function parseUpdate(
+  { run_id, workspace }: Pick<RunDetails, 'run_id' | 'workspace'>,
+  request: JsonObject,
+  { by, key }: MessageSender,
+  nowMs: number,
+): NewMessage {
+  const violations = [...checkRequest(UPDATE_SCHEMA, request)]
+  const { may_change } = request as unknown as RunUpdate
+  if (violations.length === 0) violations.push(...globViolations(may_change))
+  if (violations.length === 0 && workspace === 'none')
+    violations.push({ pointer: '/may_change', detail: NEEDS_FOLDER })
+  if (violations.length > 0) throw new InvalidRequestError(violations)
+  const text = mayChangeText(may_change)
+  return {
+    message_id: idOf(run_id, by, key, nowMs), text, deliver: 'next_turn', by,
+    may_change: [...may_change],
+  }
+}
+
+/** Globs that the model is told. */
+const MAX_TOLD = 20
+
+function mayChangeText(globs: readonly string[]): string {
+  if (globs.length === 0)
+    return 'From now on, no change to a file of the check counts as part of your work.'
+  const told = globs.slice(0, MAX_TOLD).map((glob) => `- ${glob}`)
+  const more = globs.length - told.length
+  return [
+    'From now on, changes to these files of the check count as part of your work, and to no ' +
+      'others:',
+    ...told,
+    ...(more > 0 ? [`- and ${more} more`] : []),
+  ].join('\n')
+}
+
+function idOf(runId: string, by: string | null, key: string | undefined, nowMs: number): string {
+  return key === undefined ? uuidV7(nowMs) : uuidOf([runId, by, key])
 }
 
 /** What a schema cannot say of a text for the model. */
@@ -84,7 +133,7 @@ export function messageRecord(
   const { run_id, status, iteration } = head.details
   const known = messages.contents.get(message.message_id)
   if (known !== undefined) return repeated(known, message)
-  if (isTerminal(status)) throw messageTooLate(run_id, status)
+  if (isTerminal(status)) throw tooLate(run_id, status, message)
   if (messages.waiting.length >= MAX_WAITING) throw tooManyMessages(run_id)
   return { kind: 'user_message', iteration, payload: message }
 }
@@ -109,7 +158,7 @@ export async function assertAccepted(
   }
   const head = await store.head(runId)
   if (head === null) throw new UnknownRunError(runId)
-  throw messageTooLate(runId, head.details.status)
+  throw tooLate(runId, head.details.status, message)
 }
 
 function repeated(content: string, message: NewMessage): null {
@@ -117,11 +166,17 @@ function repeated(content: string, message: NewMessage): null {
   return null
 }
 
-function messageTooLate(runId: string, status: RunStatus): RunStateError {
+function tooLate(
+  runId: string,
+  status: RunStatus,
+  { may_change }: NewMessage,
+): RunStateError {
+  const what = may_change === undefined ? 'the message was not delivered' : 'it was not changed'
+  const more = may_change === undefined ? 'it' : 'this may_change'
   return new RunStateError(
     'ended',
-    `run ${runId} has ended as ${status}, and the message was not delivered: fork the run with ` +
-      'it to go on from there',
+    `run ${runId} has ended as ${status}, and ${what}: fork the run with ${more} to go on from ` +
+      'there',
   )
 }
 

@@ -186,6 +186,8 @@ async function placeOf(
   return { cwd, roots: roots.map(({ real }) => real) }
 }
 
+export const NEEDS_FOLDER = 'must be left out: a run without a folder has none'
+
 /** What a run without a folder cannot have. */
 const OF_FOLDERS = [
   'cwd', 'check', 'apply', 'attempts', 'checkpoints', 'delegation', 'holdout', 'sealed_checks',
@@ -197,7 +199,7 @@ function checkNoFolder(start: StartRequest): void {
   const violations = OF_FOLDERS.filter(
     (field) => start[field] !== undefined && start[field] !== false,
   ).map((field) => {
-    return { pointer: `/${field}`, detail: 'must be left out: a run without a folder has none' }
+    return { pointer: `/${field}`, detail: NEEDS_FOLDER }
   })
   if (violations.length > 0) throw new InvalidRequestError(violations)
 }

@@ -15,7 +15,7 @@ import {
   HOLDOUT_SCHEMA, holdoutViolations, type HoldoutRequest,
 } from '../goals/holdout/held-out-tests.js'
 import { checkRequest, prepareSchema } from '../check-schema.js'
-import { globProblem } from '../goals/may-change.js'
+import { globViolations } from '../goals/may-change.js'
 import {
   decodeBase64, imageType, IMAGE_TYPES, MAX_IMAGE_BYTES, MAX_IMAGES, MAX_IMAGES_BYTES,
 } from '../images.js'
@@ -44,6 +44,15 @@ const MAX_TOOLS = 256
 const MAX_GLOBS = 100
 
 const APPROVAL_MODE: JsonSchema = { type: 'string', enum: ['never', 'writes', 'all'] }
+
+export const MAY_CHANGE: Exclude<JsonSchema, boolean> = {
+  type: 'array',
+  maxItems: MAX_GLOBS,
+  items: { type: 'string', minLength: 1, maxLength: 1_024 },
+  description:
+    "Files of the check that count as the run's, as globs, and keys of a package.json, as " +
+    'package.json#exports. Never what the command runs, or settings of its runner.',
+}
 
 /** The schema of a start request, used both to validate and to document it. */
 export const START_REQUEST_SCHEMA: JsonSchema = {
@@ -199,15 +208,7 @@ export const START_REQUEST_SCHEMA: JsonSchema = {
       type: 'boolean',
       description: 'Let the goal be met with other dependencies than at the start.',
     },
-    may_change: {
-      type: 'array',
-      minItems: 1,
-      maxItems: MAX_GLOBS,
-      items: { type: 'string', minLength: 1, maxLength: 1_024 },
-      description:
-        "Files of the check that count as the run's, as globs, and keys of a package.json, as " +
-        'package.json#exports. Never what the command runs, or settings of its runner.',
-    },
+    may_change: { ...MAY_CHANGE, minItems: 1 },
     attempts: {
       type: 'object',
       required: ['count'],
@@ -367,10 +368,7 @@ export function parseStartRequest(value: unknown): StartRequest {
     const unusable =
       request.result_schema === undefined ? null : schemaViolation(request.result_schema)
     if (unusable !== null) violations.push(unusable)
-    for (const [i, glob] of (request.may_change ?? []).entries()) {
-      const detail = globProblem(glob)
-      if (detail !== null) violations.push({ pointer: `/may_change/${i}`, detail })
-    }
+    violations.push(...globViolations(request.may_change ?? []))
   }
   if (violations.length === 0 && request.images !== undefined)
     violations.push(...imageViolations(request.images))

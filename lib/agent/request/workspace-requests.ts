@@ -6,7 +6,7 @@
  */
 import type { JsonSchema } from '../schema.js'
 import type { MessageDelivery } from '../events.js'
-import { START_REQUEST_SCHEMA, type StartRequest } from './start-request.js'
+import { MAY_CHANGE, START_REQUEST_SCHEMA, type StartRequest } from './start-request.js'
 
 /** What to restore. */
 export interface RestoreRequest {
@@ -49,6 +49,12 @@ export interface MessageRequest {
   readonly text: string
   /** @defaultValue 'next_turn' */
   readonly deliver?: MessageDelivery | undefined
+}
+
+/** What changes of the request of a run that has not ended. */
+export interface RunUpdate {
+  /** In place of the list before; empty for none. */
+  readonly may_change: readonly string[]
 }
 
 /** Bytes of a message to a run. */
@@ -161,4 +167,13 @@ export const MESSAGE_SCHEMA: JsonSchema = {
       description: 'Heard before the next model call, or before the first one of an iteration.',
     },
   },
+}
+
+/** Changes the request of a run that has not ended. */
+export const UPDATE_SCHEMA: JsonSchema = {
+  type: 'object',
+  title: 'RunUpdate',
+  required: ['may_change'],
+  additionalProperties: false,
+  properties: { may_change: MAY_CHANGE },
 }

@@ -25,6 +25,7 @@ import type {
   RunDetails,
   RunStatus,
   RunSummary,
+  RunUpdate,
   StartRequest,
 } from '../../agent/index.js'
 import {
@@ -269,6 +270,16 @@ export class RunServiceClient implements AsyncDisposable {
     return this.#keyed('message()', pathOf(runId, '/messages'), message, options)
   }
 
+  /**
+   * Changes the request of a run that has not ended; resolves once that is durable. The next check
+   * goes by it, and its model hears of it.
+   *
+   * @throws {@link RunServiceError} 409 `run_ended`: fork the run with it instead.
+   */
+  async update(runId: string, update: RunUpdate, options: KeyedCall = {}): Promise<RunDetails> {
+    return this.#keyed('update()', pathOf(runId), update, options, 'PATCH')
+  }
+
   /** Lists the checkpoints of a run's folder, oldest first. */
   async checkpoints(runId: string, call: CallSignal = {}): Promise<readonly Checkpoint[]> {
     return this.#json('GET', pathOf(runId, '/checkpoints'), signalOf(call))
@@ -485,10 +496,11 @@ export class RunServiceClient implements AsyncDisposable {
     path: string,
     request: object,
     options: KeyedCall,
+    method: 'POST' | 'PATCH' = 'POST',
   ): Promise<T> {
     checkOptions(options, KEYED, what)
     const headers = { 'Idempotency-Key': options.idempotencyKey ?? randomUUID() }
-    return this.#json('POST', path, { json: request, headers, signal: options.signal })
+    return this.#json(method, path, { json: request, headers, signal: options.signal })
   }
 
   async #json<T>(method: string, path: string, options: RequestOptions): Promise<T> {

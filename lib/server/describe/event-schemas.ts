@@ -197,7 +197,8 @@ const sentMessage: JsonSchema = fields<EventPayloads['user_message']>({
   text,
   deliver: oneOf('next_turn', 'next_iteration'),
   by: orNull(text),
-})
+  may_change: { ...listOf(text), description: 'from now on, in place of the list before' },
+}, 'may_change')
 
 const endedChild = {
   run_id: text,
@@ -207,6 +208,7 @@ const endedChild = {
   assurance: orNull(ASSURANCE),
   changes: orNull(CHANGE_COUNTS),
   held_back: listOf(text),
+  changed_tests: listOf(text),
   counts: orNull(COUNTS),
   usage: fields<ChildUsage>(
     {
@@ -407,6 +409,7 @@ const PAYLOADS: { readonly [K in EventKind]: JsonSchema } = {
   attempt_ended: fields<EventPayloads['attempt_ended']>(
     { attempt: count, ...endedChild },
     'held_back',
+    'changed_tests',
   ),
   attempt_chosen: fields<EventPayloads['attempt_chosen']>(
     { attempt: count, run_id: text, why: text, answer: text, result: object },
@@ -424,7 +427,7 @@ const PAYLOADS: { readonly [K in EventKind]: JsonSchema } = {
     call_id: text,
     conflicts: listOf(text),
     ...endedChild,
-  }, 'held_back'),
+  }, 'held_back', 'changed_tests'),
   changes_decided: fields<EventPayloads['changes_decided']>({
     changes: oneOf('pending', 'applied', 'discarded'),
     by: orNull(text),

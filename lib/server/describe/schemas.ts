@@ -107,10 +107,15 @@ export const CANDIDATE: JsonSchema = record({
     items: text,
     description: 'files that its verdict does not cover; absent for none',
   },
+  changed_tests: {
+    type: 'array',
+    items: text,
+    description: 'tests of the start that it has edited; absent for none',
+  },
   total_tokens: count,
   cost_usd: amount,
   cost_known: flag,
-}, ['held_back'])
+}, ['held_back', 'changed_tests'])
 
 export const GATE: JsonSchema = record({
   gate_id: text,
@@ -247,6 +252,18 @@ export const RUN_DETAILS: JsonSchema = record({
   held_back: orNull(
     { type: 'array', items: text },
     'files of the run that the last verdict does not cover; null if it was not sealed',
+  ),
+  changed_tests: orNull(
+    { type: 'array', items: text },
+    'tests of the start that the run has edited; null if the last verdict was not sealed',
+  ),
+  allowed: orNull(
+    { type: 'array', items: text },
+    'files of the check that `may_change` let it change; null if the last verdict was not sealed',
+  ),
+  may_change: orNull(
+    { type: 'array', items: text },
+    "files of the check that count as the run's, as globs: the newest list",
   ),
   root_run_id: { ...runId, description: 'the run at the top of the tree' },
   role,

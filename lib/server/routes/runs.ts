@@ -1,6 +1,7 @@
-/** Runs: create, list, get, delete, abort, retry. @module */
+/** Runs: create, list, get, change, delete, abort, retry. @module */
 import {
   START_REQUEST_SCHEMA,
+  UPDATE_SCHEMA,
   type EndReason,
   type RunDetails,
   type RunStatus,
@@ -139,6 +140,7 @@ export function runRoutes(context: ServiceContext): readonly RouteDefinition[] {
     createRun(context),
     listRuns(context),
     getRun(context, encoded),
+    updateRun(context),
     deleteRun(context, encoded),
     abortRun(context),
     retryRun(context),
@@ -247,6 +249,28 @@ function getRun({ engine }: ServiceContext, encoded: EncodedDetails): RouteDefin
         if (matchesTag(known, headers.ETag)) return { status: 304, headers }
       }
       return encoded.reply(details)
+    },
+  }
+}
+
+function updateRun({ engine, config }: ServiceContext): RouteDefinition {
+  return {
+    method: 'PATCH',
+    path: '/api/runs/{run_id}',
+    operation: {
+      id: 'updateRun',
+      summary: 'Change the request of a run that has not ended',
+      description: 'The next check goes by it, and the model of the run hears of it.',
+      parameters: [IDEMPOTENCY_KEY],
+      body: { schema: UPDATE_SCHEMA },
+      answers: { 200: { description: 'the change is stored', schema: RUN_DETAILS } },
+      problems: [404, 409, 429],
+    },
+    handle: async (call) => {
+      const { request, parameter, caller } = call
+      const idempotencyKey = readIdempotencyKey(request)
+      const update = await readRequest(call, config)
+      return json(200, await engine.update(parameter, update, { caller, idempotencyKey }))
     },
   }
 }

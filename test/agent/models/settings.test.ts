@@ -172,7 +172,9 @@ test('settings are frozen, shown, and kept by retries and forks', async (t) => {
 
 test('a run that another one starts has its settings', () => {
   const request = { approval: 'never', cwd: '/w', hitl_enabled: false, metadata: {}, ...ALL }
-  const state = { frozen: { request: { ...request, model_name: 'm' } } } as unknown as RunState
+  const state = {
+    frozen: { request: { ...request, model_name: 'm' } }, head: { details: { may_change: null } },
+  } as unknown as RunState
   const left = {
     max_total_tokens: null, max_cost_usd: null, max_seconds: null, max_tool_calls: null,
   }

@@ -524,6 +524,7 @@ const LATER_FIELDS: Readonly<Record<string, unknown>> = {
   project_instructions: null, tools: null, temperature: null, reasoning_effort: null,
   max_output_tokens: null, plan: null, fallback_models: null, usage_by_model: null, images: 0,
   result_schema: null, result: null, held_back: null,
+  changed_tests: null, allowed: null, may_change: null,
 }
 /** Others, with values of their own. */
 const LATER_VALUES: ReadonlySet<string> = new Set([

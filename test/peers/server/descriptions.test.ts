@@ -55,6 +55,7 @@ export const started: Body<'createRun'>[] = [
 export const forked: Body<'forkRun'> = {}
 export const applied: Body<'applyRun'> = {}
 export const sent: Body<'sendMessage'> = { text: 'x' }
+export const updated: Body<'updateRun'> = { may_change: ['a'] }
 export const resumed: Body<'resumeRun'> = { decision: 'approve' }
 export const restored: Body<'restoreRun'> = { checkpoint_id: 'c' }
 

@@ -58,7 +58,7 @@ test('a path that would be the path of something else is refused before it is se
   assert.equal(transport.requests.length, 0)
 })
 
-test('restore, apply, discard, fork and message are sent once, with their fields', async () => {
+test('restore, apply, discard, fork, message and update are sent once, with their fields', async () => {
   const engine = new FakeEngine()
   const id = engine.add()
   await using opened = await openService({ engine })
@@ -75,6 +75,10 @@ test('restore, apply, discard, fork and message are sent once, with their fields
   assert.deepEqual(last().slice(0, 3), ['fork', id, { at: 'start', message: 'again' }])
   assert.equal((last()[3] as { idempotencyKey: string }).idempotencyKey, 'k')
   assert.deepEqual(await runs.message(id, { text: 'use tabs' }), { message_id: 'm1' })
+  assert.match((last()[3] as { idempotencyKey: string }).idempotencyKey, /^[0-9a-f-]{36}$/)
+  const update = { may_change: ['test/a.test.js'] }
+  assert.deepEqual((await runs.update(id, update)).may_change, update.may_change)
+  assert.deepEqual(last().slice(0, 3), ['update', id, update])
   assert.match((last()[3] as { idempotencyKey: string }).idempotencyKey, /^[0-9a-f-]{36}$/)
 })
 
@@ -112,6 +116,7 @@ test('reads are repeated after a fault, and writes are not', async () => {
     [() => runs.discard(id), 1],
     [() => runs.fork(id), 1],
     [() => runs.message(id, { text: 'x' }), 1],
+    [() => runs.update(id, { may_change: [] }), 1],
   ] as const) {
     const before = transport.requests.length
     await assert.rejects(call, RunServiceError)

@@ -4,6 +4,7 @@ import {
   APPLY_SCHEMA,
   FORK_SCHEMA,
   MESSAGE_SCHEMA,
+  UPDATE_SCHEMA,
   RESTORE_SCHEMA,
   RESUME_SCHEMA,
   START_REQUEST_SCHEMA,
@@ -43,6 +44,7 @@ test('every route of the API is described, and no other', async () => {
     'GET /api/runs/{run_id}/files',
     'GET /api/runs/{run_id}/files/{path}',
     'GET /api/runs/{run_id}/images',
+    'PATCH /api/runs/{run_id}',
     'POST /api/resolve',
     'POST /api/runs',
     'POST /api/runs/{run_id}/abort',
@@ -58,19 +60,20 @@ test('every route of the API is described, and no other', async () => {
 
 test('requests are described by the schemas that validate them', async () => {
   const api = await describe()
-  const body = (path: string): unknown => {
-    const { requestBody } = api.paths[path]!['post']!
+  const body = (path: string, method: 'post' | 'patch' = 'post'): unknown => {
+    const { requestBody } = api.paths[path]![method]!
     return resolveSchema(requestBody!.content['application/json']!.schema, api)
   }
-  for (const [path, schema] of [
+  for (const [path, schema, method] of [
     ['/api/runs', START_REQUEST_SCHEMA],
     ['/api/runs/{run_id}/resume', RESUME_SCHEMA],
     ['/api/runs/{run_id}/restore', RESTORE_SCHEMA],
     ['/api/runs/{run_id}/apply', APPLY_SCHEMA],
     ['/api/runs/{run_id}/fork', FORK_SCHEMA],
     ['/api/runs/{run_id}/messages', MESSAGE_SCHEMA],
+    ['/api/runs/{run_id}', UPDATE_SCHEMA, 'patch'],
   ] as const) {
-    assert.deepEqual(body(path), JSON.parse(JSON.stringify(schema)), path)
+    assert.deepEqual(body(path, method), JSON.parse(JSON.stringify(schema)), path)
   }
 })
 
@@ -84,7 +87,7 @@ test('bodies of requests have titles, and are no components, where a default rea
   const titles = schemas.map(({ title }) => title).filter((title) => title !== undefined)
   assert.deepEqual(titles.sort(), [
     'ApplyRequest', 'ForkRequest', 'MessageRequest', 'RestoreRequest', 'ResumeRequest',
-    'RunStartRequest', 'RunStartRequest',
+    'RunStartRequest', 'RunStartRequest', 'RunUpdate',
   ])
   assert.doesNotMatch(JSON.stringify(components), /"default":(?!\{)/)
 })

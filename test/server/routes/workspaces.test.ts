@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { CheckpointError, RunStateError, WorkspaceChangedError } from 'runwright/agent'
+import {
+  CheckpointError, InvalidRequestError, RunStateError, WorkspaceChangedError,
+} from 'runwright/agent'
 import { bearerKeys } from 'runwright/server'
 import { FakeEngine } from '../fake-engine.js'
 import { NEWEST, START } from '../fake-workspaces.js'
@@ -211,6 +213,28 @@ test('a message is accepted, and refused once the run has ended', async () => {
   const late = await opened.call('POST', path, { body })
   assert.deepEqual([late.status, late.json.code], [409, 'run_ended'])
   assert.match(late.json.detail, /fork/)
+})
+
+test('a change of the request is stored, and refused once the run has ended', async () => {
+  const engine = new FakeEngine()
+  const run = engine.add()
+  await using opened = await openService({ engine })
+  const path = `/api/runs/${run}`
+  const body = { may_change: ['test/a.test.js'] }
+  const headers = { 'idempotency-key': 'k1' }
+  const answer = await opened.call('PATCH', path, { body, headers })
+  assert.deepEqual([answer.status, answer.json.run_id], [200, run])
+  assert.deepEqual(answer.json.may_change, body.may_change)
+  assert.deepEqual(engine.calls.at(-1), ['update', run, body, { caller, idempotencyKey: 'k1' }])
+  const detail = 'must be a glob of paths in the working directory'
+  engine.failure = new InvalidRequestError([{ pointer: '/may_change/1', detail }])
+  const invalid = await opened.call('PATCH', path, { body })
+  assert.deepEqual([invalid.status, invalid.json.errors], [
+    422, [{ pointer: '/may_change/1', detail }],
+  ])
+  engine.failure = new RunStateError('ended', 'run x has ended: fork it')
+  const late = await opened.call('PATCH', path, { body })
+  assert.deepEqual([late.status, late.json.code], [409, 'run_ended'])
 })
 
 test('while the service drains, nothing is forked, and what is stored can be read', async () => {

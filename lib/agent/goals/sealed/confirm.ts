@@ -47,7 +47,7 @@ export async function confirmInCopy(copy: SealedCopy, given: ToConfirm): Promise
   if (!verdict.achieved) {
     const back = files.filter(({ isRuns }) => !isRuns)
     const reason = `${verdict.reason}${asAtStart(back)}`
-    return outcome(failed(verdict, reason, restoredNote(back)), true)
+    return outcome(failed(verdict, reason, restoredNote(back, given.mayChange)), true)
   }
   const wasRead = observes ? new Set(read) : null
   const isRead = (path: string): boolean => wasRead?.has(path) !== false

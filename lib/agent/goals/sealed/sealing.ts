@@ -53,8 +53,12 @@ export interface Sealing {
   /** True if a run whose files are stored needs no copy before a check passes in place. */
   readonly copiesLater: boolean
   /**
-   * The checks, once it is known in which copy the run works, null for none; and with which
-   * held-out tests, null for none.
+   * The checks, once it is known in which copy the run works, null for none; with which held-out
+   * tests, null for none; and which files of the check count as the run's, as globs.
    */
-  open(isolated: IsolatedCopy | null, holdout: HoldoutRun | null): Promise<RunChecks>
+  open(
+    isolated: IsolatedCopy | null,
+    holdout: HoldoutRun | null,
+    mayChange: readonly string[],
+  ): Promise<RunChecks>
 }

@@ -41,8 +41,15 @@ export function asAtStart(files: readonly OwnedFile[]): string {
   return `; as at the start: ${named}${more > 0 ? ` (and ${more} more)` : ''}`
 }
 
-/** Names what the copy had as at the start, why, and who can change that, for the model. */
-export function restoredNote(files: readonly OwnedFile[]): string {
+/**
+ * Names what the copy had as at the start, why, and who can change that, for the model.
+ *
+ * @param mayChange the list of the request, which a new one replaces
+ */
+export function restoredNote(
+  files: readonly OwnedFile[],
+  mayChange: readonly string[],
+): string {
   const lines = files.map((file) => {
     const why = OWNERS[file.rule][1]
     return `${nameOf(file)} (${file.isNew ? 'left out' : 'put back'}: ${why})`
@@ -50,13 +57,13 @@ export function restoredNote(files: readonly OwnedFile[]): string {
   const listing = listed('These files belong to the check, and were as at the start:', lines)
   const globs = files.filter((one) => one.canBeAllowed).slice(0, MAX_NAMED).flatMap(globsOf)
   if (listing === '' || globs.length === 0) return listing
-  return `${listing}\n${WAY_OUT}\n${JSON.stringify({ may_change: globs })}`
+  return `${listing}\n${WAY_OUT}\n${JSON.stringify({ may_change: [...mayChange, ...globs] })}`
 }
 
 const WAY_OUT =
   'Meet the goal with changes to code, and to data that code alone names. If the goal asks for a ' +
-  'change to such a file, say so and stop: only a human can let it count, with this field in a ' +
-  'fork of the run or in a new request:'
+  'change to such a file, say so and stop: only a human can let it count, with this field by ' +
+  'PATCH /api/runs/{run_id}, in a fork of the run, or in a new request:'
 
 /** `package.json: scripts.test, imports` for a manifest. */
 function nameOf({ path, keys }: OwnedFile): string {

@@ -8,7 +8,10 @@ import type { Changes, FoldedState, RecordOf } from './change.js'
 /** Records which files the newest verdict covers. */
 export function noteFiles(head: RunHead, seq: number, files: CheckedFiles | undefined): void {
   head.checkedSeq = files === undefined ? null : seq
-  head.details.held_back = files === undefined ? null : shownOf(files.held_back)
+  const { details } = head
+  details.held_back = files === undefined ? null : shownOf(files.held_back)
+  details.changed_tests = files === undefined ? null : shownOf(files.changed_tests ?? [])
+  details.allowed = files === undefined ? null : shownOf(files.allowed ?? [])
 }
 
 /** How far the run is from its goal. */

@@ -74,8 +74,13 @@ export const TURNS: Changes<
   reasoning: { version: 1 },
   user_message: {
     version: 2,
-    state({ messages }, { payload }) {
-      noteMessage(messages, payload)
+    head({ details }, { payload: { may_change } }) {
+      if (may_change !== undefined) details.may_change = may_change.length > 0 ? may_change : null
+    },
+    state(state, { payload }) {
+      noteMessage(state.messages, payload)
+      // Its model may have no turn left before the next check.
+      if (payload.may_change !== undefined) outdateCheck(state)
     },
   },
   conversation_compacted: { version: 4, state: foldCompaction },

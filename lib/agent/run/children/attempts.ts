@@ -138,13 +138,13 @@ export function candidatesOf({ children, head }: RunState): readonly Candidate[]
   const models = new Map(head.details.attempts?.runs.map((one) => [one.attempt, one.model_name]))
   return [...children.values()].flatMap(({ number, end }) => {
     if (end === null) return []
-    const { assurance, changes, held_back, reason, run_id, status, usage } = end
+    const { assurance, changed_tests, changes, held_back, reason, run_id, status, usage } = end
     const { cost_known, cost_usd } = usage
     const model_name = models.get(number) ?? head.details.model_name
     const total_tokens = tokensOf(end)
     const used = { total_tokens, cost_usd, cost_known }
-    const held = held_back && { held_back }
-    const verdict = { status, reason, assurance, changes, ...held }
+    const files = { ...(held_back && { held_back }), ...(changed_tests && { changed_tests }) }
+    const verdict = { status, reason, assurance, changes, ...files }
     return [{ attempt: number, run_id, model_name, ...verdict, ...used }]
   })
 }

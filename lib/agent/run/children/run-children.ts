@@ -213,7 +213,7 @@ export class RunChildren {
       const nothing = { assurance: null, changes: null, counts: null, usage: NO_USAGE }
       return { run_id: runId, status: 'failed', end_reason: null, reason: problem, ...nothing }
     }
-    const { assurance, end_reason, held_back, status } = head.details
+    const { assurance, end_reason, status } = head.details
     let counts: ChildEnd['counts'] = null
     let changes: ChildEnd['changes'] = null
     let reason = head.details.final_state.goal_reason
@@ -233,8 +233,8 @@ export class RunChildren {
       if (!isCorrupt(error)) throw error
     }
     const usage = usageOf(head)
-    const held = held_back === null || held_back.length === 0 ? undefined : { held_back }
-    return { run_id: runId, status, end_reason, reason, assurance, changes, ...held, counts, usage }
+    const verdict = { status, end_reason, reason, assurance, changes, ...filesOf(head.details) }
+    return { run_id: runId, ...verdict, counts, usage }
   }
 
   /** What a child has said at last, and its result. */
@@ -302,6 +302,16 @@ export class RunChildren {
     const { runs } = this.#options
     for (const { runId } of liveChildren({ children }))
       await runs.abort(runId, PARENT_ENDED).catch(() => undefined)
+  }
+}
+
+/** What the verdict of a child says of its files; a list without files is left out. */
+function filesOf({
+  held_back, changed_tests,
+}: RunDetails): Pick<ChildEnd, 'held_back' | 'changed_tests'> {
+  return {
+    ...(held_back?.length && { held_back }),
+    ...(changed_tests?.length && { changed_tests }),
   }
 }
 

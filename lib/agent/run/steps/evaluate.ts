@@ -141,7 +141,7 @@ async function check(context: StepContext, stored: Stored | null = null): Promis
 /** Checks in place, and before the goal counts as met in a sealed copy, too. */
 async function checkByCommand(context: StepContext, stored: Stored | null): Promise<Checked> {
   const { checkpoints, executor, folder, isolated, log, sealing, signal, untilPossible } = context
-  const { areTestsLate, baseline, baselineTests, frozen, lastCheck, seal } = log.state
+  const { areTestsLate, baseline, baselineTests, frozen, head, lastCheck, seal } = log.state
   const given = {
     executor,
     cwd: folder.real,
@@ -156,7 +156,7 @@ async function checkByCommand(context: StepContext, stored: Stored | null): Prom
   }
   const { checkGoal } = await import('../../goals/check.js')
   if (sealing === null) return unsealed(await checkGoal(frozen.goal, given))
-  const sealed = await sealing.open(isolated, holdoutRun(context))
+  const sealed = await sealing.open(isolated, holdoutRun(context), head.details.may_change ?? [])
   if (seal === null) {
     // A run of an earlier version has changed files that no check was seen to read.
     return lastCheck === null

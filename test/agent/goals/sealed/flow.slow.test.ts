@@ -218,11 +218,15 @@ test('a check that fails without a change says who can let it count', async (t) 
     'jest.config.js': '', 'check.sh': 'exit 0\n',
   })
   world.play = ({ copy }) => (copy === null ? 0 : 1)
+  world.mayChange = ['locales/**']
   const { reason, output } = (await world.later()).verdict
   const names = 'check.sh, data/sums.json, jest.config.js (and 1 more)'
   assert.equal(reason, `sealed check: exit code 1; as at the start: ${names}`)
   assert.match(output, /- package\.json: imports \(put back: settings of runners/)
-  assert.match(output, /\n\{"may_change":\["data\/sums\.json","package\.json#imports"\]\}\n/)
+  assert.match(output, /only a human .* this field by PATCH \/api\/runs\/\{run_id\}, in a fork/)
+  // It replaces the list of the request.
+  const list = /\n\{"may_change":\["locales\/\*\*","data\/sums\.json","package\.json#imports"\]\}\n/
+  assert.match(output, list)
 })
 
 for (const [what, files] of [
