@@ -223,7 +223,7 @@ class Session {
     // A goal that is met at once leaves nothing to compare.
     if (details.iteration === 0) return
     const changes = await this.#engine.workspaces.changes(details.run_id)
-    for (const line of diffLines(changes)) await this.#terminal.line(line, true)
+    for (const line of diffLines(changes, details)) await this.#terminal.line(line, true)
   }
 
   async #printJson(details: RunDetails): Promise<void> {

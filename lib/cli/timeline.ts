@@ -33,11 +33,11 @@ const LINES: { readonly [K in EventKind]?: (event: EventOf<K>) => Part[] | null 
     if (code === 0) return null
     return labelled(tool, ['yellow', `exit ${code}`], ['dim', lastLine(output)])
   },
-  goal_check({ payload: { achieved, reason, counts, duration_ms, held_back: held = [] } }) {
+  goal_check({ payload }) {
+    const { achieved, reason, counts, duration_ms } = payload
     const tests = counts === null ? '' : `${counts.passed}/${counts.total} pass, `
     const verdict: Part = achieved ? ['green', 'met'] : ['red', 'not met']
-    const without = held.length === 0 ? '' : `; held back: ${brief(held.join(', '))}`
-    const facts = ` (${tests}${duration_ms} ms)${without}`
+    const facts = ` (${tests}${duration_ms} ms)${filesText(payload)}`
     return labelled('check', verdict, `: ${brief(reason)}`, facts)
   },
   human_check_required: ({ payload }) => labelled('gate', ['yellow', brief(payload.summary)]),
@@ -63,6 +63,15 @@ const LINES: { readonly [K in EventKind]?: (event: EventOf<K>) => Part[] | null 
   run_recovered: ({ payload }) => labelled('recovered', `attempt ${payload.attempt}`),
   error: ({ payload }) => labelled('error', ['red', brief(payload.message)]),
   log: ({ payload }) => labelled(payload.level, ['dim', brief(payload.message)]),
+}
+
+/** What a verdict says of files of the run. */
+function filesText(
+  { held_back, changed_tests, allowed }: EventOf<'goal_check'>['payload'],
+): string {
+  const lists = { 'held back': held_back, 'edited tests': changed_tests, allowed }
+  const named = Object.entries(lists).filter(([, paths = []]) => paths.length > 0)
+  return named.map(([name, paths = []]) => `; ${name}: ${brief(paths.join(', '))}`).join('')
 }
 
 /** The line of an event; null for events that are not shown. */
@@ -136,15 +145,22 @@ export function endLine(details: RunDetails): Part[] {
 /** Characters of one line of a diff. */
 const DIFF_LINE = 2_000
 
-/** The lines of a net change, for as long as somebody reads them. */
-export function* diffLines({ changes, more, left_out, note }: NetChanges): Generator<Part[]> {
+/** The lines of a net change, for as long as somebody reads them; `verdict`: of the same files. */
+export function* diffLines(
+  { changes, more, left_out, note }: NetChanges,
+  verdict: Partial<Pick<RunDetails, 'changed_tests' | 'allowed'>> = {},
+): Generator<Part[]> {
   if (note !== null) yield [['dim', note]]
   for (const change of changes) {
     const { path, old_path, status, additions, deletions, diff, binary, group } = change
     const from = old_path === null ? '' : `${old_path} → `
     const counts = binary ? ' (binary)' : ` (+${additions} -${deletions})`
-    const held: Part = group === 'held_back' ? ['yellow', ' held back'] : ''
-    yield [['bold', `${status} ${from}${path}`], ['dim', counts], held]
+    const marks = [
+      group === 'held_back' && ' held back',
+      verdict.changed_tests?.includes(path) === true && ' edited test',
+      verdict.allowed?.includes(path) === true && ' allowed',
+    ].flatMap((mark): Part[] => (mark === false ? [] : [['yellow', mark]]))
+    yield [['bold', `${status} ${from}${path}`], ['dim', counts], ...marks]
     for (const line of linesOf(diff ?? '')) yield [diffPart(line)]
     if (diff === null) yield [['dim', '  its diff is too large, or its content is not stored']]
   }

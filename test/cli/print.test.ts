@@ -148,13 +148,17 @@ test('a call of try_patches is one line: how many patches it tried, and how many
 test('what a verdict does not cover is named with the check and with the changes', () => {
   const payload = {
     achieved: true, reason: 'exit code 0', cached: false, counts: null, duration_ms: 12,
-    held_back: ['cases.json', 'Makefile'],
+    held_back: ['cases.json', 'Makefile'], changed_tests: ['a.test.js'], allowed: [],
   }
   const event = { kind: 'goal_check', payload, run_id: 'r', iteration: 1, ts: 1, seq: 1 }
   assert.equal(
     render(lineOf(event as never)!, false, null),
-    '  check      met: exit code 0 (12 ms); held back: cases.json, Makefile',
+    '  check      met: exit code 0 (12 ms); held back: cases.json, Makefile; ' +
+      'edited tests: a.test.js',
   )
+  const old = { ...event, payload: { ...payload, held_back: undefined, changed_tests: undefined } }
+  old.payload.allowed = ['b.json'] as never
+  assert.match(render(lineOf(old as never)!, false, null), /\(12 ms\); allowed: b\.json$/)
   const counts = { additions: 1, deletions: 1, binary: false }
   const rest = { old_path: null, status: 'modified', diff: '', mode: {}, redacted: false }
   const changed = { ...counts, ...rest }
@@ -163,4 +167,7 @@ test('what a verdict does not cover is named with the check and with the changes
   assert.deepEqual(lines.map((line) => render(line, false, null)), [
     'modified held_back (+1 -1) held back', 'modified verified (+1 -1)',
   ])
+  const verdict = { changed_tests: ['verified'], allowed: ['verified'] }
+  const marked = [...diffLines({ changes, more: 0, left_out: [], note: null } as never, verdict)]
+  assert.equal(render(marked[1]!, false, null), 'modified verified (+1 -1) edited test allowed')
 })

@@ -21,7 +21,7 @@ import { NetChanges } from './net-changes.js'
  *   readonly reason: string,
  *   readonly assurance: Assurance | null,
  *   readonly changes: ChangeCounts | null,
- *   readonly heldBack: readonly string[],
+ *   readonly files: readonly [string, string][],
  *   readonly tokens: number | null,
  *   readonly usd: number | null,
  *   readonly costKnown: boolean,
@@ -82,7 +82,7 @@ export class AttemptCard {
    * @param {Outcome} outcome
    * @returns {readonly [string, string | Node][]}
    */
-  #rowsOf({ reason, assurance, changes, heldBack, tokens, usd, costKnown, details }) {
+  #rowsOf({ reason, assurance, changes, files, tokens, usd, costKnown, details }) {
     /** @type {[string, string | Node][]} */
     const rows = [
       ['Model', this.#model],
@@ -92,7 +92,7 @@ export class AttemptCard {
     ]
     if (details !== null) rows.push(['Time', timeOf(details)])
     rows.push(['Rests on', assurance === null ? '–' : restsOn(assurance, null)])
-    if (heldBack.length > 0) rows.push(['Held back', heldBack.join(', ')])
+    rows.push(...files)
     if (details?.end_reason) rows.push(['Ended', endReason(details.end_reason)])
     if (reason !== '') rows.push(['Verdict', prose(reason)])
     return rows

@@ -6,6 +6,7 @@ import { messageOf } from './api.js'
 import { AttemptCard } from './attempt-card.js'
 import { Children } from './children.js'
 import { button, h, place, problemLine, setText } from './dom.js'
+import { fileFacts } from './entries.js'
 import { plural } from './format.js'
 import { chosenBy } from './tree-entries.js'
 
@@ -110,7 +111,7 @@ export class AttemptsTab {
         reason: info.reason || (details?.final_state.goal_reason ?? ''),
         assurance: info.assurance ?? details?.assurance ?? null,
         changes: info.changes,
-        heldBack: details?.held_back ?? [],
+        files: details === null ? [] : fileFacts(details),
         tokens: details?.final_state.total_tokens ?? null,
         usd: details?.final_state.estimated_cost_usd ?? null,
         costKnown: details?.cost_known ?? true,

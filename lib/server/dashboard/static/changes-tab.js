@@ -5,6 +5,7 @@ import { attempt, call, download, messageOf, send } from './api.js'
 import { ChangeRow } from './change-row.js'
 import { CheckpointSelect } from './checkpoints.js'
 import { button, h, place, refill, setText } from './dom.js'
+import { fileFacts } from './entries.js'
 import { isLive, lineCounts, number, plural } from './format.js'
 import { Pager } from './pager.js'
 import { leftOutView } from './path-list.js'
@@ -179,6 +180,7 @@ export class ChangesTab {
   /** @param {RunDetails} details */
   update(details) {
     this.#details = details
+    this.#drawNotes()
     this.#drawBar()
   }
 
@@ -239,7 +241,7 @@ export class ChangesTab {
     const paths = new Set(changes.map(({ path }) => path))
     for (const path of this.#rows.keys()) if (!paths.has(path)) this.#rows.delete(path)
     place(this.#list, shown)
-    refill(this.#notes, this.#notesOf(answer))
+    this.#drawNotes()
     if (answer === null) return
     const total = found.reduce(
       (sum, { additions, deletions }) => ({
@@ -258,18 +260,23 @@ export class ChangesTab {
     this.#patch.disabled = this.#copyPatch.disabled = changes.length === 0
   }
 
-  /** @param {NetChanges | null} answer */
-  #notesOf(answer) {
-    if (answer === null) return []
+  #drawNotes() {
+    const answer = this.#answer
+    if (answer === null) return refill(this.#notes)
+    const { changed_tests = null, allowed = null } = this.#details ?? {}
     const { note, more, left_out } = answer
     const unlisted =
       `${number(more)} more changed files are not listed: choose a shorter range, or ` +
       'download the patch.'
-    return [
+    refill(
+      this.#notes,
       note !== null && h('p.notice', note),
       more > 0 && h('p.notice', unlisted),
+      ...fileFacts({ changed_tests, allowed }).map(([name, paths]) =>
+        h('p.notice', { dir: 'auto' }, `${name}: ${paths}`),
+      ),
       ...leftOutView('Not compared', left_out),
-    ]
+    )
   }
 
   /** @param {string} path @param {boolean} ticked */

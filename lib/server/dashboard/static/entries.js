@@ -231,7 +231,7 @@ function resultEntry(event) {
 /** @param {EventOf<'goal_check'>} event */
 function checkEntry(event) {
   const { achieved, reason, counts, cached, duration_ms, assurance } = event.payload
-  const { held_back: held, sealed_unavailable: unsealed } = event.payload
+  const { sealed_unavailable: unsealed } = event.payload
   const facts = cached ? 'unchanged since the last check' : duration(duration_ms)
   return entry(
     event,
@@ -242,9 +242,27 @@ function checkEntry(event) {
     assurance === undefined
       ? null
       : h('p.hint', `${achieved ? 'Met by' : 'Checked by'}: ${restsOn(assurance, counts)}`),
-    held === undefined ? null : paragraph(`Held back: ${held.join(', ')}`),
+    ...fileFacts(event.payload).map(([name, paths]) => paragraph(`${name}: ${paths}`)),
     unsealed === undefined ? null : paragraph(`No sealed checks: ${unsealed}`),
   )
+}
+
+/**
+ * What a verdict says of files of the run.
+ *
+ * @param {{
+ *   readonly held_back?: readonly string[] | null,
+ *   readonly changed_tests?: readonly string[] | null,
+ *   readonly allowed?: readonly string[] | null,
+ * }} verdict
+ * @returns {[string, string][]} names of lists that have files, and the files
+ */
+export function fileFacts({ held_back, changed_tests, allowed }) {
+  return /** @type {const} */ ([
+    ['Held back', held_back],
+    ['Edited tests', changed_tests],
+    ['Allowed to change', allowed],
+  ]).flatMap(([name, paths]) => (paths?.length ? [[name, paths.join(', ')]] : []))
 }
 
 /** @param {TestCounts} counts */

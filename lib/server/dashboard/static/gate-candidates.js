@@ -1,6 +1,7 @@
 /** The attempts among which one is chosen, beside each other. */
 import { AttemptCard } from './attempt-card.js'
 import { h } from './dom.js'
+import { fileFacts } from './entries.js'
 
 /**
  * Those that achieved the goal can be chosen.
@@ -18,7 +19,7 @@ export function candidateList({ candidates = [] }, offer) {
       reason,
       assurance,
       changes,
-      heldBack: candidate.held_back ?? [],
+      files: fileFacts(candidate),
       tokens: candidate.total_tokens,
       usd: candidate.cost_usd,
       costKnown: candidate.cost_known,

@@ -2,7 +2,7 @@
 import { runAddress } from './address.js'
 import { restsOn } from './assurance.js'
 import { h, prose } from './dom.js'
-import { countsView } from './entries.js'
+import { countsView, fileFacts } from './entries.js'
 import { cost, duration, endReason, number, plural } from './format.js'
 
 /**
@@ -72,8 +72,8 @@ export function factsOf(details, { counts, unsealed }) {
     const met = details.final_state.goal_achieved
     facts.push([met ? 'Met by' : 'Last check', restsOn(details.assurance, counts)])
   }
-  if (details.held_back !== null && details.held_back.length > 0)
-    facts.push(['Held back', details.held_back.join(', ')])
+  facts.push(...fileFacts(details))
+  if (details.may_change !== null) facts.push(['May change', details.may_change.join(', ')])
   if (unsealed !== null) facts.push(['No sealed checks', unsealed])
   if (details.hitl_enabled) facts.push(['Gates', 'after each iteration'])
   if (details.approval !== 'never') facts.push(['Approval', approvalOf(details.approval)])
