@@ -4,7 +4,7 @@
  * ```
  * AgentError
  * ├─ InvalidRequestError     ERR_AGENT_INVALID_REQUEST     an invalid request
- * ├─ GoalError               ERR_AGENT_GOAL                the goal is unknown or not verifiable
+ * ├─ GoalError               ERR_AGENT_GOAL                the goal is unknown or cannot be checked
  * ├─ GoalCheckError          ERR_AGENT_GOAL_CHECK          the goal could not be checked at all
  * ├─ UnknownRunError         ERR_AGENT_UNKNOWN_RUN         no such run, or not in this tenant
  * ├─ RunStateError           ERR_AGENT_RUN_STATE           its status does not allow this
@@ -113,11 +113,14 @@ export class InvalidRequestError extends AgentError {
 export class GoalError extends AgentError {
   override name = 'GoalError'
   override readonly code = 'ERR_AGENT_GOAL'
-  /** `not_verifiable`: free text with neither a check command nor a judge. */
-  readonly problem: 'unknown' | 'unsuitable' | 'not_verifiable'
+  /**
+   * `not_verifiable`: free text with neither a check command nor a judge; `dependencies_missing`:
+   * the check needs packages that are not installed, and the request has no `setup`.
+   */
+  readonly problem: 'unknown' | 'unsuitable' | 'not_verifiable' | 'dependencies_missing'
 
   constructor(
-    problem: 'unknown' | 'unsuitable' | 'not_verifiable',
+    problem: GoalError['problem'],
     message: string,
     options?: ErrorOptions,
   ) {

@@ -69,6 +69,19 @@ export interface EventPayloads {
     readonly messages?: readonly EventPayloads['user_message'][]
   }
   readonly run_started: Record<never, never>
+  /** The `setup` of the request has to run: it begins now, or again after an interruption. */
+  readonly setup_started: {
+    readonly command: string
+    /** True for a copy that was made without what the command had made before. Absent if not. */
+    readonly again?: true
+  }
+  readonly setup_ended: {
+    /** The command's own, or 124 after its time limit; any but 0 ends the run. */
+    readonly exit_code: number
+    /** Beginning and end of what it printed. */
+    readonly output: string
+    readonly duration_ms: number
+  }
   /** The request to abort the run: durable, so that it survives a crash. */
   readonly abort_requested: {
     readonly by: string | null
@@ -412,6 +425,8 @@ export interface RunRequest extends ModelSettings {
   readonly allow_dependency_changes?: true
   /** Files of the check that count as the run's, as globs. Absent: none. */
   readonly may_change?: readonly string[]
+  /** Command that runs once before the first check. Absent: none. */
+  readonly setup?: string
   /** Absent for a run that works itself. */
   readonly attempts?: Attempts
   /** Absent: the run starts no others. */
@@ -455,6 +470,11 @@ export interface ForkBase {
   readonly plan?: readonly PlanStep[]
   /** True for a fork that goes on in the copy of its source, whose changes were pending. */
   readonly adopts: boolean
+  /**
+   * True if the folder of the fork has nothing of what `setup` made: that ran in a copy, or in
+   * another folder. Absent if it has, and without `setup`.
+   */
+  readonly lacks_setup?: true
 }
 
 /** What only the engine reads: frozen definitions, opaque provider data, full check output. */
@@ -479,10 +499,13 @@ export interface PrivatePayloads {
     readonly instructions?: FrozenInstructions
   }
   readonly run_started: {
-    readonly baseline: GoalBaseline
+    /** Absent for a run that has to be set up first: then it is in `setup_ended`. */
+    readonly baseline?: GoalBaseline
     /** What the folder is recognised by; absent in logs of earlier versions. */
     readonly folder?: { readonly device: string; readonly inode: string }
   }
+  /** Absent when the run had one before, and if the command failed. */
+  readonly setup_ended: { readonly baseline?: GoalBaseline }
   readonly model_turn: {
     readonly message: AssistantMessage
     /** Why the provider rejected the model's output: sent to the model before its next turn. */

@@ -14,6 +14,7 @@ export type EndReason =
   | 'cost_budget'
   | 'time_budget'
   | 'tool_call_budget'
+  | 'setup_failed'
   | 'holdout_exhausted'
   | 'stuck'
   | 'content_filter'

@@ -35,6 +35,7 @@ free text together with --check.`,
   options: {
     cwd: { value: '<folder>', about: ['the project, default the current folder'] },
     check: { value: '<command>', about: ['what must succeed, for a goal in free text'] },
+    setup: { value: '<command>', about: ['runs once before the first check, such as "npm ci"'] },
     model: {
       value: '<name>',
       about: ['default $RUNWRIGHT_MODEL or', DEFAULT_MODEL],
@@ -100,11 +101,12 @@ export function requestOf(args: Arguments): JsonObject {
   if (others.length > 0) {
     throw new UsageError(`put a goal of several words in quotes: "${args.words.join(' ')}"`)
   }
-  const [approve, check] = [args.get('approve'), args.get('check')]
+  const [approve, check, setup] = [args.get('approve'), args.get('check'), args.get('setup')]
   const [attempts, iterations] = [args.number('attempts'), args.number('max-iterations')]
   return {
     goal,
     ...(check !== undefined && { check }),
+    ...(setup !== undefined && { setup }),
     ...(approve === 'iterations' && { hitl_enabled: true }),
     ...((approve === 'writes' || approve === 'all') && { approval: approve }),
     ...(args.has('isolated') && { workspace: 'isolated' }),
@@ -117,6 +119,7 @@ export function requestOf(args: Arguments): JsonObject {
 const OPTION_OF: ReadonlyMap<string, string> = new Map([
   ['goal', 'the goal'],
   ['check', '--check'],
+  ['setup', '--setup'],
   ['hitl_enabled', '--approve'],
   ['approval', '--approve'],
   ['workspace', '--isolated'],
@@ -126,9 +129,12 @@ const OPTION_OF: ReadonlyMap<string, string> = new Map([
   ['model_name', '--model'],
 ])
 
-/** The text of an error of the engine, which has the names of fields in backticks. */
+/** The text of an error of the engine, which has fields in backticks, some with their values. */
 function withOptions(text: string): string {
-  return text.replaceAll(/`(\w+)`/g, (quoted, field: string) => OPTION_OF.get(field) ?? quoted)
+  return text.replaceAll(/`(\w+)(?::( [^`]+))?`/g, (quoted, field: string, value = '') => {
+    const option = OPTION_OF.get(field)
+    return option === undefined ? quoted : option + value
+  })
 }
 
 /** An error of the engine in the words of this command. */

@@ -40,6 +40,11 @@ const LINES: { readonly [K in EventKind]?: (event: EventOf<K>) => Part[] | null 
     const facts = ` (${tests}${duration_ms} ms)${filesText(payload)}`
     return labelled('check', verdict, `: ${brief(reason)}`, facts)
   },
+  setup_started: ({ payload }) => labelled('setup', ['dim', brief(payload.command)]),
+  setup_ended({ payload: { duration_ms, exit_code: code, output } }) {
+    if (code === 0) return labelled('setup', ['green', 'done'], ` (${duration_ms} ms)`)
+    return labelled('setup', ['red', `exit ${code}`], ['dim', lastLine(output)])
+  },
   human_check_required: ({ payload }) => labelled('gate', ['yellow', brief(payload.summary)]),
   human_check_response: ({ payload }) => labelled('answer', payload.decision),
   attempt_started: ({ payload }) =>

@@ -51,6 +51,7 @@ export type ProblemCode =
   | 'invalid_request'
   | 'goal_unknown'
   | 'goal_unsuitable'
+  | 'dependencies_missing'
   | 'goal_not_verifiable'
   | 'idempotency_mismatch'
   | 'workspace_too_large'
@@ -308,6 +309,7 @@ const GOAL_CODES: Readonly<Record<string, ProblemCode>> = {
   unknown: 'goal_unknown',
   unsuitable: 'goal_unsuitable',
   not_verifiable: 'goal_not_verifiable',
+  dependencies_missing: 'dependencies_missing',
 }
 
 const CHANGED_CODES: Readonly<Record<string, ProblemCode>> = {
@@ -377,7 +379,9 @@ const TRANSLATIONS: { readonly [C in AgentErrorCode]?: Translate } = {
     new ProblemError(422, 'invalid_request', message, { errors: violations }),
   ERR_AGENT_GOAL: ({ message, problem }) =>
     new ProblemError(422, GOAL_CODES[String(problem)] ?? 'goal_unsuitable', message, {
-      errors: [{ pointer: '/goal', detail: message }],
+      errors: [
+        { pointer: problem === 'dependencies_missing' ? '/setup' : '/goal', detail: message },
+      ],
     }),
   ERR_AGENT_OUTSIDE_WORKSPACE: ({ message }) =>
     new ProblemError(422, 'invalid_request', message, {

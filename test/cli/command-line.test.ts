@@ -70,7 +70,8 @@ for (const [args, expected] of [
 /** Sets all that a request may have. */
 const REQUESTS = ['writes', 'iterations'].map((approve) => {
   const words = ['x', '--check', 'a', '--isolated', '--attempts', '2', '--max-iterations', '3']
-  return requestOf(readArguments([...words, `--approve=${approve}`], RUN))
+  const more = ['--setup', 'b', `--approve=${approve}`]
+  return requestOf(readArguments([...words, ...more], RUN))
 })
 
 for (const field of new Set([...REQUESTS.flatMap(Object.keys), 'cwd', 'model_name'])) {
@@ -89,6 +90,7 @@ for (const field of new Set([...REQUESTS.flatMap(Object.keys), 'cwd', 'model_nam
 
 for (const [error, expected] of [
   [new GoalError('not_verifiable', 'give `check`, a command'), 'give --check, a command'],
+  [new GoalError('dependencies_missing', 'give `setup: "npm ci"`'), 'give --setup "npm ci"'],
   [new GoalError('unsuitable', 'leave `check` out'), 'leave --check out'],
   [new StoreError('ERR_AGENT_STORE', 'cannot use /x'), 'cannot use /x (--data)'],
   [

@@ -56,6 +56,7 @@ const WHY: Readonly<Record<(typeof END_REASONS)[number], string>> = {
   cost_budget: 'its budget is spent: $1.50',
   time_budget: 'its time is spent: 1 min 30 s',
   tool_call_budget: 'the tool call budget is spent',
+  setup_failed: 'the setup failed',
   holdout_exhausted: 'the held-out tests failed too often',
   stuck: 'the model repeated itself',
   content_filter: 'the provider’s content filter stopped it',

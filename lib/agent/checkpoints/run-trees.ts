@@ -147,7 +147,9 @@ export class RunTreeReader {
     const { isolation, rootsOf, rules } = this.#settings
     const { run_id, workspace, cwd } = head.details
     if (workspace === 'none') throw new CheckpointError('off', nothingKept(head))
-    const copy = workspace === 'isolated' ? ((await isolation?.find(run_id))?.root ?? null) : null
+    // The copy of a run with attempts is what they begin with.
+    const isOwn = workspace === 'isolated' && head.details.attempts === null
+    const copy = isOwn ? ((await isolation?.find(run_id))?.root ?? null) : null
     // Another machine may have the copy, or it was removed: its newest checkpoint is what is left.
     if (workspace === 'isolated' && copy === null) return await this.at(head, 'newest', viewer)
     const folder = copy ?? cwd

@@ -234,9 +234,10 @@ export class Workspaces implements RunWorkspaces {
   }
 
   async #copyOf({ details }: RunHead): Promise<string> {
-    const { run_id } = details
+    const { attempts, run_id } = details
     const folder = (await this.#settings.isolation?.find(run_id))?.root ?? null
-    if (folder !== null) return folder
+    // The copy of a run with attempts is what they begin with.
+    if (folder !== null && attempts === null) return folder
     const message =
       `the copy in which run ${run_id} worked was removed, or another machine has it; ` +
       'fork the run from this checkpoint'

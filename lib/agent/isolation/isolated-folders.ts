@@ -60,6 +60,8 @@ export interface CreateOptions {
   readonly mounts: boolean
   /** Are they copied all the same, because something has to write to them? @defaultValue false */
   readonly whole?: boolean | undefined
+  /** Another copy of the folder, which is copied in its place. @defaultValue null */
+  readonly from?: string | null | undefined
   /**
    * Changes the copy before it can be used: gives it the files of a checkpoint. Resolves with what
    * there is to tell.
@@ -253,19 +255,19 @@ export class IsolatedFolders {
     options: CreateOptions,
   ): Promise<NewCopy> {
     const { mounts, whole = false, fill, unread, sealed = false, signal } = options
-    const { without = [], mounted = [] } = options
+    const { from: source, without = [], mounted = [] } = options
     if (!mounts && mounted.length > 0) throw failure('its packages would have to be mounted')
     const { maxBytes } = this.#options
     const closed = [...this.#options.closed, folder]
     const place = join(folder, runId)
     const name = nameFor(cwd)
-    const original = { from: cwd, to: join(place, name) }
+    const original = { from: source ?? cwd, to: join(place, name) }
     // A sandbox does not show what is above the folder, copied or not, unless it is mounted.
     const above = mounts && !sealed ? null : await packagesAbove(cwd, closed)
     const packages = above === null ? [] : [{ from: above, to: join(place, 'node_modules') }]
     const shared = { closed, unread, sealed, mounts: mounts && !whole, signal }
     const [copied, problems] = await Promise.all([
-      copyTree(cwd, join(temporary, name), {
+      copyTree(original.from, join(temporary, name), {
         ...shared, maxBytes, without, place: original.to, others: packages,
       }),
       // Sealed checks have no use for these notes.

@@ -53,6 +53,11 @@ function redacted(draft: RecordDraft, redactor: Redactor): RecordDraft {
     }
     case 'human_check_response':
       return redactedResponse(draft, redactor)
+    case 'setup_ended': {
+      // Hashes tell no secret, and one might look like a key.
+      const payload = redactor.value(draft.payload)
+      return payload === draft.payload ? draft : { ...draft, payload }
+    }
     case 'tool_result': {
       // Images are no text.
       const payload = redactor.value(draft.payload)

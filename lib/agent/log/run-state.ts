@@ -89,6 +89,8 @@ export interface RunState {
   readonly baselineTests: KeptTests | null
   /** Did the first check see no tests, so that they are of a later one? */
   readonly areTestsLate: boolean
+  /** `due`: the setup has to run before anything else; how it failed; null for neither. */
+  readonly setup: 'due' | EventPayloads['setup_ended'] | null
   readonly conversation: Conversation
   /** Tokens of conversation that the model accepts, as far as the log says that it refused more. */
   readonly room: number

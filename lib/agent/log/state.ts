@@ -68,6 +68,7 @@ function createState(record: RunRecord): FoldedState {
     frozen,
     baseline: null,
     folder: null,
+    setup: null,
     baselineTests: fork?.baselineTests ?? null,
     areTestsLate: fork?.late_tests ?? false,
     conversation,

@@ -20,8 +20,8 @@ export async function checkFilesOf(store: RecordReader, runId: string): Promise<
         start = fork?.seal?.start
         for (const [path, reason] of Object.entries(fork?.seal?.reasons ?? {}))
           files.set(path, reason)
-      } else if (record.kind === 'run_started') {
-        for (const path of Object.keys(record.private?.baseline.files ?? {}))
+      } else if (record.kind === 'run_started' || record.kind === 'setup_ended') {
+        for (const path of Object.keys(record.private?.baseline?.files ?? {}))
           if (!files.has(path)) files.set(path, BY_PATTERN)
       } else if (record.kind === 'goal_check') {
         const { files: checked, seal, in_place: inPlace } = record.private ?? {}

@@ -33,9 +33,10 @@ import { findInstructions } from './instructions.js'
 import type { NewChild } from './new-child.js'
 import {
   createdRecord, type NewChildPlace, type NewFork, type NewRun, type RequestContext, requestHash,
-  resolveNewRun,
+  type ResolvedRun, resolveNewRun,
 } from './new-run.js'
 import { ownerOf } from './owner-of.js'
+import { lacksSetup } from './setup.js'
 import { parseStartRequest, settingsOf, type StartRequest } from './start-request.js'
 
 /** Seconds for which an idempotency key is remembered. */
@@ -44,6 +45,8 @@ const KEY_SECONDS = 24 * 3600
 export const SECRET_IN_REQUEST: string =
   'contains a key or password, which would be logged: ' +
   'let commands read it from a file or an environment variable'
+/** Commands for which it is worth looking if packages are installed. */
+const MAY_USE_PACKAGES = /\b(?:npm|npx|pnpm|yarn|node_modules)\b/
 /** The owner of runs that the host starts itself. */
 const HOST: RunOwner = { id: null, tenant: null }
 
@@ -108,7 +111,7 @@ export class Creation {
     const holdout = { asked, source }
     const hash = (): string => requestHash(parsed)
     return await this.#once(open, hash, options, holdout, async (owner) => {
-      const newRun = await resolveNewRun(parsed, this.#options, owner)
+      const newRun = await this.#resolve(parsed, owner)
       const { request, roots } = newRun
       const instructions = await findInstructions(request, roots, this.#options, owner)
       return { newRun, instructions }
@@ -120,7 +123,16 @@ export class Creation {
     const parsed = parseStartRequest(request)
     const { holdout: _held, images: _images, ...open } = parsed
     this.assertNoSecret(open)
-    return await resolveNewRun(parsed, this.#options, owner)
+    return await this.#resolve(parsed, owner)
+  }
+
+  async #resolve(parsed: StartRequest, owner: RunOwner): Promise<ResolvedRun> {
+    const newRun = await resolveNewRun(parsed, this.#options, owner)
+    const { goal, request } = newRun
+    if (request.setup !== undefined || !MAY_USE_PACKAGES.test(goal.command)) return newRun
+    const { assertInstalled } = await import('../goals/missing-packages.js')
+    await assertInstalled(goal.command, request.cwd)
+    return newRun
   }
 
   /** As `RunEngine.fork`; a repetition is recognised even when its source is gone. */
@@ -280,8 +292,9 @@ function childPlace(
   const { root_run_id: rootRunId } = parent.head.details
   // The child finds the files of its parent's goal in its own copy.
   const baseline = role === 'attempt' ? parent.baseline : null
+  const lacks = lacksSetup(parent.frozen) && { lacks_setup: true as const }
   const base = { messages: [], baseline, baselineTests: null, checkpoint_id: checkpointId }
-  return { rootRunId, role, base: { ...base, adopts: false } }
+  return { rootRunId, role, base: { ...base, adopts: false, ...lacks } }
 }
 
 /** An attempt at the goal of its parent. */
@@ -313,7 +326,7 @@ export function delegateStart(
 ): StartRequest {
   const { approval, cwd, delegation, hitl_enabled, metadata, model_name, tools } = frozen.request
   const { allow_dependency_changes, compaction = 'drop', instructions } = frozen.request
-  const { fallback_models, sealed_checks } = frozen.request
+  const { fallback_models, sealed_checks, setup } = frozen.request
   const { may_change } = head.details
   const delegates = delegation !== undefined && delegation.depth > 1
   const bounds = Object.entries(left).map(([name, most]): [string, number | null] => {
@@ -337,6 +350,7 @@ export function delegateStart(
     ...(sealed_checks !== undefined && { sealed_checks }),
     ...(allow_dependency_changes !== undefined && { allow_dependency_changes }),
     ...(may_change !== null && { may_change }),
+    ...(setup !== undefined && { setup }),
     ...(tools !== undefined && { tools: delegates ? tools : withoutDelegate(tools, offered) }),
     ...(delegates && { delegation: { ...delegation, depth: delegation.depth - 1 } }),
   })

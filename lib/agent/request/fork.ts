@@ -33,6 +33,7 @@ import { findForkPoint, type ForkAt, type ForkPoint } from './fork-point.js'
 import { forkedInstructions, type InstructionsContext } from './instructions.js'
 import { textViolations } from './message.js'
 import { resolveForkedRun, type NewFork, type NewRun, type RequestContext } from './new-run.js'
+import { lacksSetup } from './setup.js'
 import { parseStartRequest, requestAgain, type StartRequest } from './start-request.js'
 import { FORK_SCHEMA } from './workspace-requests.js'
 
@@ -43,7 +44,7 @@ const MAX_TOKENS = 1_000_000
 
 /** A fork request, valid by `FORK_SCHEMA`. */
 export type ForkRequest = Partial<
-  Omit<StartRequest, 'attempts' | 'goal' | 'check' | 'holdout' | 'images'>
+  Omit<StartRequest, 'attempts' | 'goal' | 'check' | 'holdout' | 'images' | 'setup'>
 > & {
   readonly at?: ForkAt
   readonly message?: string
@@ -121,6 +122,7 @@ export async function resolveFork(
   const applies = appliesFrom(details, state)
   const { plan } = state.head.details
   const isSameFolder = workspace === 'isolated' && newRun.request.cwd === details.cwd
+  const isElsewhere = newRun.request.setup !== undefined && newRun.request.cwd !== details.cwd
   const isSameCopy = isEnd && details.changes === 'pending' && isSameFolder
   return {
     newRun,
@@ -139,6 +141,7 @@ export async function resolveFork(
         ...(evidence !== null && { evidence }),
         ...(plan !== null && { plan }),
         adopts: isSameCopy && message !== undefined,
+        ...((lacksSetup(frozen) || isElsewhere) && { lacks_setup: true }),
       },
     },
   }

@@ -191,7 +191,7 @@ export const NEEDS_FOLDER = 'must be left out: a run without a folder has none'
 /** What a run without a folder cannot have. */
 const OF_FOLDERS = [
   'cwd', 'check', 'apply', 'attempts', 'checkpoints', 'delegation', 'holdout', 'sealed_checks',
-  'allow_dependency_changes', 'may_change', 'project_instructions',
+  'allow_dependency_changes', 'may_change', 'setup', 'project_instructions',
 ] as const
 
 /** @throws {@link InvalidRequestError} that names each field which needs a folder. */
@@ -319,7 +319,9 @@ async function workspaceOf(
   if (checkpoints === null) impossible('the host has no checkpoints')
   if (start.checkpoints === 'off')
     refuse('checkpoints', 'must not be off for an isolated workspace, which is applied by them')
-  await isolation.assertFits(cwd, (await executor.mountsFolders?.()) ?? false)
+  // A setup writes to packages, which are copied then.
+  const mounts = start.setup === undefined && ((await executor.mountsFolders?.()) ?? false)
+  await isolation.assertFits(cwd, mounts)
   return workspace
 }
 

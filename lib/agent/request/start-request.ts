@@ -21,7 +21,7 @@ import {
 } from '../images.js'
 import type { JsonSchema, SchemaViolation } from '../schema.js'
 
-/** Bytes of a goal, a check command or instructions. */
+/** Bytes of a goal, a command or instructions. */
 const GOAL_BYTES = 32_768
 /** Bytes of the schema of a result, as JSON. */
 const SCHEMA_BYTES = 32_768
@@ -209,6 +209,14 @@ export const START_REQUEST_SCHEMA: JsonSchema = {
       description: 'Let the goal be met with other dependencies than at the start.',
     },
     may_change: { ...MAY_CHANGE, minItems: 1 },
+    setup: {
+      type: 'string',
+      minLength: 1,
+      maxLength: GOAL_BYTES,
+      description:
+        'Shell command that runs once before the first check, such as npm ci; if it fails, the ' +
+        'run does, too. After a crash in the middle, and in a copy made anew, it runs again.',
+    },
     attempts: {
       type: 'object',
       required: ['count'],
@@ -357,7 +365,9 @@ export function parseStartRequest(value: unknown): StartRequest {
     if (request.goal.trim() === '') {
       violations.push({ pointer: '/goal', detail: 'must not be blank' })
     }
-    for (const field of ['goal', 'check', 'instructions'] as const) {
+    if (request.setup?.trim() === '')
+      violations.push({ pointer: '/setup', detail: 'must not be blank' })
+    for (const field of ['goal', 'check', 'setup', 'instructions'] as const) {
       if (Buffer.byteLength(request[field] ?? '') > GOAL_BYTES) {
         violations.push({
           pointer: `/${field}`,
@@ -486,6 +496,7 @@ export function completeRequest(
     ...(sealed_checks !== undefined && { sealed_checks }),
     ...(others === true && { allow_dependency_changes: others }),
     ...(request.may_change !== undefined && { may_change: [...request.may_change] }),
+    ...(request.setup !== undefined && { setup: request.setup }),
     ...(attempts !== undefined && { attempts }),
     ...(delegation !== undefined && { delegation }),
     ...(instructions !== undefined && { instructions }),

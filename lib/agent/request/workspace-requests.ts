@@ -31,7 +31,9 @@ export interface ApplyRequest {
 
 /** What a fork begins with, and in what it differs: any other field of a start request. */
 export interface ForkRequest
-  extends Partial<Omit<StartRequest, 'attempts' | 'goal' | 'check' | 'holdout' | 'images'>> {
+  extends Partial<
+    Omit<StartRequest, 'attempts' | 'goal' | 'check' | 'holdout' | 'images' | 'setup'>
+  > {
   /**
    * The end of the log, the start, or the end of an iteration, by its number or by any event of it.
    *
@@ -114,7 +116,7 @@ export const APPLY_SCHEMA: JsonSchema = {
 }
 
 const {
-  attempts: _, check: __, goal: ___, holdout: ____, images: _____, ...startFields
+  attempts: _, check: __, goal: ___, holdout: ____, images: _____, setup: ______, ...startFields
 } = START_REQUEST_SCHEMA.properties ?? {}
 
 /** Starts a run from a point of another one. */

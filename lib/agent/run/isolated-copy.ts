@@ -7,7 +7,9 @@
  *    newest checkpoint, and a process that is closed makes one. After a start of the machine, which
  *    may have lost what was not on the disk, and where its packages cannot be mounted any more, it
  *    is made anew. What was done since the checkpoint is lost then, and the model hears so.
- * 3. What storage leaves out (secrets, dependencies) is as in the folder when the copy is made.
+ * 3. What storage leaves out (secrets, dependencies) is as in the folder when the copy is made. If
+ *    `setup` makes some of it, the copy of a child or a fork is made of the copy of its parent or
+ *    its source; where that is gone, and when a copy is made anew, the command runs again.
  *
  * @module
  */
@@ -18,6 +20,7 @@ import type { Executor, IsolatedCopy } from '../executor.js'
 import { onOwnFiles } from '../exhaustion.js'
 import type { IsolatedFolders } from '../isolation/isolated-folders.js'
 import type { RunState } from '../log/run-state.js'
+import { lacksSetup } from '../request/setup.js'
 import type { LeftOut, TreeEntry } from '../tree.js'
 import { applySteps, planRestore } from '../workspace/apply.js'
 import { isOfTree } from '../workspace/left-out.js'
@@ -35,6 +38,8 @@ export interface CopyOptions {
   readonly signal: AbortSignal
   /** Rejects when another process works on the run by now. */
   readonly confirm: () => Promise<void>
+  /** Resolves once the log of the run says that the copy, which is made next, has to be set up. */
+  readonly setUpAgain: () => Promise<void>
   /** Resolves once the log of the run says this. */
   readonly tell: (message: string) => Promise<void>
 }
@@ -56,7 +61,7 @@ export interface OpenedCopy {
  * reason.
  */
 export async function openCopy(state: RunState, options: CopyOptions): Promise<OpenedCopy> {
-  const { confirm, folders, executor, isShared, signal } = options
+  const { confirm, folders, executor, isShared, setUpAgain, signal } = options
   const { cwd } = state.frozen.request
   const { run_id: runId, started_at } = state.head.details
   const { fork } = state.frozen
@@ -83,9 +88,27 @@ export async function openCopy(state: RunState, options: CopyOptions): Promise<O
     const notes = await onOwnFiles(what, () => fill(used.root, true))
     return { copy: used, notes, loss, holds }
   }
-  const made = { mounts, fill, confirm, adopts, signal }
+  const lacks = lacksSetup(state.frozen)
+  const from = lacks ? await setUpCopyOf(state, folders, mounts) : null
+  const isFirst = fork === undefined && started_at === null
+  // The log says so before there is a copy, so that no crash hides it.
+  if (lacks && from === null && !isFirst) await setUpAgain()
+  const made = { mounts, whole: lacks, from, fill, confirm, adopts, signal }
   const { notes, ...copy } = await folders.create(runId, cwd, made)
   return { copy, notes, loss, holds }
+}
+
+/** The copy of the parent or the source, in which `setup` has run; null if it is not here. */
+async function setUpCopyOf(
+  { frozen, head }: RunState,
+  folders: IsolatedFolders,
+  mounts: boolean,
+): Promise<string | null> {
+  const { forked_from: source, parent_run_id: parent, role } = head.details
+  const runId = role === 'root' ? source?.run_id : parent
+  if (runId == null || frozen.fork === undefined) return null
+  const copy = await folders.usable(runId, mounts)
+  return copy?.original === frozen.request.cwd ? copy.root : null
 }
 
 const LOSS =

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { isTerminal } from '../events.js'
+import { isTerminal, type EventPayloads } from '../events.js'
 import { MAX_EVALUATIONS } from '../goals/holdout/held-out-tests.js'
 import { dueMessages } from '../log/messages.js'
 import { stuckReason } from '../log/progress.js'
@@ -18,6 +18,7 @@ import { shouldRequestResult, isResultPending, resultFailure } from './pending-r
 
 export type Step =
   | { readonly kind: 'start' }
+  | { readonly kind: 'setup' }
   | { readonly kind: 'baseline' }
   /** One model call; `begins`: the first of its iteration. */
   | { readonly kind: 'turn'; readonly iteration: number; readonly begins: boolean }
@@ -91,11 +92,17 @@ function runningStep(
   nowMs: number,
   above: Exhausted | null,
 ): Step {
+  const { setup } = state
+  if (setup !== null && setup !== 'due')
+    return finish({ status: 'failed', endReason: 'setup_failed', reason: setupReason(setup) })
+  const spent = exhausted(state, nowMs) ?? above
+  const isOutOfTime = spent?.endReason === 'time_budget'
+  if (setup === 'due')
+    return isOutOfTime ? finish({ status: 'failed', ...spent }) : { kind: 'setup' }
   if (state.frozen.request.attempts !== undefined) return attemptsStep(state, nowMs)
   const { iteration } = state.head.details
   const open = state.calls.filter(({ status }) => status !== 'done')
-  const spent = exhausted(state, nowMs) ?? above
-  if (spent?.endReason === 'time_budget') return finish({ status: 'failed', ...spent })
+  if (isOutOfTime) return finish({ status: 'failed', ...spent })
   if (state.lastCheck === null) return { kind: 'baseline' }
   if (open.length > 0) {
     // Calls beyond the budget are refused without asking a human.
@@ -185,6 +192,15 @@ export function outcomeAtBoundary(
   }
   const spent = exhausted(state, nowMs) ?? above
   return spent === null ? null : { status: 'failed', ...spent }
+}
+
+/** Characters of the output of a failed setup. */
+const SETUP_CHARACTERS = 2_000
+
+function setupReason({ exit_code: code, output }: EventPayloads['setup_ended']): string {
+  const what = code === 124 ? 'did not end in time' : `failed with exit code ${code}`
+  const end = output.trimEnd().slice(-SETUP_CHARACTERS)
+  return end === '' ? `the setup ${what}` : `the setup ${what}: ${end}`
 }
 
 function gaveUp(why: NonNullable<RunState['gaveUp']>, reason: string): Outcome {

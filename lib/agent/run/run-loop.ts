@@ -385,6 +385,8 @@ export class RunLoop {
       this.#takenOver = false
       return performStep({ kind: 'recover' }, context)
     }
+    // A copy that was made now may have to be set up first.
+    if (this.state.setup === 'due' && this.#nextStep().kind !== step.kind) return
     const stopTimer = limitTime(this.#services.clock, this.#log, () => {
       this.#interruption.isOutOfTime = true
       this.#interruption.stop(new Error('out of time'))

@@ -102,17 +102,20 @@ async function openFolder(
   onLost: (error: Error) => void,
 ): Promise<RunFolder> {
   const { frozen, head } = log.state
-  const { attempts, checkpoints: mode, cwd, workspace } = frozen.request
+  const { attempts, checkpoints: mode, cwd, setup, workspace } = frozen.request
   if (workspace === 'none') return noFolder(executor)
   const roots = await rootsFor(services, head.owner)
   const checkpoints = mode === 'off' ? null : services.checkpoints
-  // What has attempts works in no copy itself.
-  if (workspace === 'isolated' && attempts === undefined) {
+  // What has attempts works in no copy itself, unless their copies are made of one that is set up.
+  const isSetUp = setup !== undefined && log.state.children.size === 0
+  if (workspace === 'isolated' && (attempts === undefined || isSetUp)) {
     await resolveUnderRoots(cwd, roots)
     return await openIsolated({ ...services, checkpoints }, executor, log, signal, onLost)
   }
   const settings = { roots, closed: services.closed, checkpoints }
-  return await openRunFolder(executor, settings, cwd, log.state.folder, onLost)
+  // A run with attempts may have begun in a copy.
+  const before = workspace === 'isolated' && setup !== undefined ? null : log.state.folder
+  return await openRunFolder(executor, settings, cwd, before, onLost)
 }
 
 async function openIsolated(
@@ -134,7 +137,14 @@ async function openIsolated(
     const payload = { level: 'info', message } as const
     return log.append([{ kind: 'log', iteration: details.iteration, payload }])
   }
-  const options = { folders, checkpoints, confirm, executor, isShared, signal, tell }
+  const setUpAgain = async (): Promise<void> => {
+    const { frozen, setup } = log.state
+    const { setup: command } = frozen.request
+    if (command === undefined || setup === 'due') return
+    const payload = { command, again: true } as const
+    await log.append([{ kind: 'setup_started', iteration: details.iteration, payload }])
+  }
+  const options = { folders, checkpoints, confirm, executor, isShared, setUpAgain, signal, tell }
   const { copy, notes, loss, holds } = await openCopy(log.state, options)
   for (const message of notes) await tell(message)
   if (loss !== null) {

@@ -51,6 +51,8 @@ interface EventFacts {
 export const EVENTS: { readonly [K in EventKind]: EventFacts } = {
   run_created: { meaning: 'The run was created', label: 'Run created' },
   run_started: { meaning: 'The run starts working', label: null, refresh: 'soon' },
+  setup_started: { meaning: 'The setup of the run begins', label: 'Setup' },
+  setup_ended: { meaning: 'The setup of the run has ended', label: 'Setup' },
   run_suspended: {
     meaning: 'The service shut down cleanly; the run resumes when it starts again',
     label: null,
@@ -254,6 +256,12 @@ const PAYLOADS: { readonly [K in EventKind]: JsonSchema } = {
     'messages',
   ),
   run_started: fields<EventPayloads['run_started']>({}),
+  setup_started: fields<EventPayloads['setup_started']>({ command: text, again: flag }, 'again'),
+  setup_ended: fields<EventPayloads['setup_ended']>({
+    exit_code: { ...whole, description: 'any but 0 ends the run; 124 after its time limit' },
+    output: text,
+    duration_ms: count,
+  }),
   abort_requested: fields<EventPayloads['abort_requested']>(
     { by: orNull(text), why: text },
     'why',

@@ -61,6 +61,7 @@ export const END_REASONS: readonly EndReason[] = namesOf<EndReason>({
   cost_budget: true,
   time_budget: true,
   tool_call_budget: true,
+  setup_failed: true,
   holdout_exhausted: true,
   stuck: true,
   content_filter: true,

@@ -8,7 +8,7 @@ import { outdateCheck, type Changes, type DraftOf, type Version } from './change
 /** The run begins, is interrupted, and ends. */
 export const LIFECYCLE: Changes<
   | 'run_created' | 'run_started' | 'run_suspended' | 'run_recovered' | 'abort_requested'
-  | 'run_end' | 'error' | 'log'
+  | 'setup_started' | 'setup_ended' | 'run_end' | 'error' | 'log'
 > = {
   // It creates the head and the state: see `head.ts` and `state.ts`.
   run_created: { version: 1, newerVersion: versionOfCreated },
@@ -17,11 +17,30 @@ export const LIFECYCLE: Changes<
     trigger: () => 'start',
     head({ details }, { private: hidden, ts }) {
       details.started_at = isoTime(ts)
-      details.check_files = Object.keys(hidden?.baseline.files ?? {}).length
+      details.check_files = Object.keys(hidden?.baseline?.files ?? {}).length
     },
     state(state, { private: hidden }) {
       state.baseline = hidden?.baseline ?? null
       state.folder = hidden?.folder ?? null
+    },
+  },
+  setup_started: {
+    version: 4,
+    state(state) {
+      state.setup = 'due'
+      state.mayHaveStrays = true
+    },
+  },
+  setup_ended: {
+    version: 4,
+    head({ details }, { private: hidden }) {
+      const { files } = hidden?.baseline ?? {}
+      if (files !== undefined) details.check_files = Object.keys(files).length
+    },
+    state(state, { payload, private: hidden }) {
+      state.setup = payload.exit_code === 0 ? null : payload
+      state.baseline = hidden?.baseline ?? state.baseline
+      state.fruitlessRecoveries = 0
     },
   },
   run_suspended: {
@@ -67,7 +86,8 @@ export const LIFECYCLE: Changes<
       const isInvalid = payload.end_reason === 'result_invalid'
       if (isInvalid) final_state.goal_achieved = false
       // No check of its own says why.
-      if (isInvalid || attempts?.chosen === null) final_state.goal_reason = payload.reason
+      const isUnchecked = payload.end_reason === 'setup_failed' || attempts?.chosen === null
+      if (isInvalid || isUnchecked) final_state.goal_reason = payload.reason
       if (hasPendingChanges(details, payload)) details.changes ??= 'pending'
     },
   },
@@ -104,6 +124,8 @@ function versionOfCreated({ payload, private: hidden }: DraftOf<'run_created'>):
     request?.tools,
     // It would end the run without the result that was asked for.
     request?.result_schema,
+    // It would check a folder that is not set up.
+    request?.setup,
     // It would go on without what the host and the caller say; what the project says, it can read.
     told?.system, told?.host, request?.instructions,
     // It would work in place of the attempts, start no other runs, or outlive its parent.

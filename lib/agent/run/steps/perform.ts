@@ -6,6 +6,7 @@ import { checkBaseline, evaluate } from './evaluate.js'
 import { askForCalls } from './human-check.js'
 import { recoverRun } from './recover.js'
 import { askForResult } from './result.js'
+import { setUp } from './setup.js'
 import { startRun } from './start.js'
 import { takeTurn } from './turn.js'
 
@@ -16,6 +17,8 @@ export function performStep(step: WorkStep, context: StepContext): Promise<void>
       return recoverRun(context)
     case 'start':
       return startRun(context)
+    case 'setup':
+      return setUp(context)
     case 'prepare':
       return prepareAttempts(context)
     case 'offer':

@@ -41,6 +41,7 @@ export const END_REASONS = {
     },
   ],
   tool_call_budget: ['the tool call budget is spent'],
+  setup_failed: ['the setup failed'],
   holdout_exhausted: ['the held-out tests failed too often'],
   stuck: ['the model repeated itself'],
   content_filter: ['the provider’s content filter stopped it'],

@@ -66,6 +66,8 @@ const VIEWS = {
   delegate_started: treeEntry,
   delegate_ended: treeEntry,
   run_created: createdEntry,
+  setup_started: (event) => line(event, 'plain', 'Setup begins', event.payload.command),
+  setup_ended: setupEntry,
   run_recovered(event) {
     const { attempt } = event.payload
     return line(event, 'warn', `Resumed after a restart of the service (attempt ${attempt})`)
@@ -208,6 +210,28 @@ function usageLine(event) {
 function holdoutLine(event) {
   const { number: count, of: most } = event.payload
   return line(event, 'plain', `Held-out tests: evaluation ${count} of at most ${most}`)
+}
+
+/** @param {EventOf<'setup_ended'>} event */
+function setupEntry(event) {
+  const { duration_ms, exit_code, output } = event.payload
+  const isDone = exit_code === 0
+  return entry(
+    event,
+    isDone ? 'plain' : 'warn',
+    h(
+      'p.what',
+      isDone ? 'Setup is done' : `Setup failed with exit code ${exit_code}`,
+      h('span.fact', duration(duration_ms)),
+    ),
+    output === ''
+      ? null
+      : h(
+          'pre.output',
+          { tabIndex: 0, dir: 'auto' },
+          programOutput(clipped(output, SHOWN_OUTPUT)),
+        ),
+  )
 }
 
 /** @param {EventOf<'result'>} event */

@@ -23,6 +23,7 @@ const TEXT_FIELDS = [
   'cwd',
   'model_name',
   'check',
+  'setup',
   'approval',
   'workspace',
   'instructions',
@@ -312,6 +313,7 @@ function moreFields() {
     h(
       'div.stack',
       field('check', 'Check command', textInput(), 'Verifies a free-text goal by its exit code.'),
+      field('setup', 'Setup command', textInput(), 'Runs once before the first check: npm ci.'),
       field('approval', 'Approve individual tool calls', approval),
       h(
         'div.row',
