@@ -45,6 +45,12 @@ for (const { error, status, code, pointers = [] } of [
     pointers: ['/goal'],
   },
   {
+    error: new GoalError('dependencies_missing', 'm'),
+    status: 422,
+    code: 'dependencies_missing',
+    pointers: ['/setup'],
+  },
+  {
     error: new WorkspaceError('ERR_AGENT_OUTSIDE_WORKSPACE', 'm'),
     status: 422,
     code: 'invalid_request',

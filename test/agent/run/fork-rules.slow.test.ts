@@ -71,7 +71,7 @@ test('a fork takes any field of a start request over the one of its source', asy
   }
   const source = await frozen(details.run_id)
   const {
-    attempts: _, check: __, goal: ___, holdout: ____, images: _____, ...fields
+    attempts: _, check: __, goal: ___, holdout: ____, images: _____, setup: ______, ...fields
   } = START_REQUEST_SCHEMA.properties ?? {}
   assert.deepEqual(Object.keys(OVERRIDES).sort(), Object.keys(fields).sort(), 'each has a row')
   for (const [field, valueIn] of Object.entries(OVERRIDES)) {

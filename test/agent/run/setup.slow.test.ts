@@ -3,7 +3,10 @@ import assert from 'node:assert/strict'
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
-import { FileStore } from 'runwright/agent'
+import { setTimeout } from 'node:timers/promises'
+import {
+  commandGoal, FileStore, processExecutor, type Executor, type GoalDefinition,
+} from 'runwright/agent'
 import { follow, payloads, runToEnd, scratch, write } from '../../helpers/engine.js'
 import { writeFiles } from '../../helpers/files.js'
 import { Children } from '../../helpers/kill.js'
@@ -14,6 +17,11 @@ import { CLONE, FIX, installs, timesRun } from './setup-support.js'
 const children = new Children<typeof import('./setup-crash-children.js')>(
   new URL('setup-crash-children.ts', import.meta.url),
 )
+
+const SLOW_GOAL: GoalDefinition = {
+  name: 'slow', description: 'slow', usage: 'slow',
+  resolve: (cwd) => commandGoal({ name: 'slow', command: 'true', timeoutMs: 900_000 }, cwd),
+}
 
 function clone(t: TestContext): { readonly world: World; readonly counter: string } {
   const world = new World(t, {
@@ -64,6 +72,42 @@ test('a setup that fails ends the run before any call of a model', async (t) => 
   assert.match(ended?.output ?? '', /no registry here\n$/)
   assert.equal(world.requests.length, 0)
   assert.deepEqual(payloads(events, 'goal_check'), [])
+})
+
+test('a setup has the time of a check, at least five minutes', async (t) => {
+  const limits: number[] = []
+  const plain = processExecutor()
+  const executor: Executor = {
+    ...plain,
+    killMarked: (mark) => plain.killMarked(mark),
+    run: async (_, { timeoutMs }) => {
+      limits.push(timeoutMs)
+      return { exitCode: 124, output: '', truncated: false, timedOut: true, durationMs: 1 }
+    },
+  }
+  const world = new World(t, { engine: { executor, goals: [SLOW_GOAL] } })
+  for (const goal of ['shell: true', 'slow']) {
+    const { details } = await world.run({ goal, setup: 'sleep 600' })
+    const { end_reason, final_state } = details
+    assert.deepEqual([end_reason, final_state.goal_reason], [
+      'setup_failed', 'the setup did not end in time',
+    ])
+  }
+  assert.deepEqual(limits, [300_000, 900_000])
+})
+
+test('the time of the run stops its setup, and so does an abort', async (t) => {
+  const world = new World(t)
+  const { details } = await world.run({ goal: 'shell: true', setup: 'sleep 600', max_seconds: 1 })
+  assert.equal(details.end_reason, 'time_budget')
+  const engine = await world.open()
+  const { details: { run_id: id } } = await engine.create({
+    goal: 'shell: true', cwd: world.cwd, setup: 'touch begun && sleep 600',
+  })
+  while (!world.has('begun')) await setTimeout(10)
+  await engine.abort(id)
+  await follow(engine, id)
+  assert.equal((await engine.get(id)).end_reason, 'cancelled')
 })
 
 for (const [name, dieOn, runs] of [
