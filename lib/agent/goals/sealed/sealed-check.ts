@@ -1,16 +1,16 @@
 /**
  * Checks in a sealed copy: what a goal must pass before it counts as achieved.
  *
- * 1. The copy is made for the check alone and removed with it. It has the folder's files as they
- *    are, but no new ones that a runner would load by itself, and no hooks or settings of git.
- * 2. What belongs to the check must be in it as at the start of the run, before and after the
- *    command. So must be the dependencies, unless the request lets the run change them.
+ * 1. The copy is made for the check alone and removed with it. It has the start of the run with its
+ *    changes to code, and no hooks or settings of git.
+ * 2. What the check owns is in it as at the start, before and after the command. So must be the
+ *    dependencies, unless the request lets the run change them.
  * 3. No process of the run is alive, and commands run in the strongest executor there is.
- * 4. New tests run afterwards, in a second pass that can only add demands.
+ * 4. Tests that the run has written or edited are not in it: they had to pass in place.
  * 5. Held-out tests, of runs that have them, are evaluated last, in a copy of their own.
- * 6. A check of the files of the start in a copy shows what it reads, which decides what belongs to
- *    it. Where sealed checks are required, that is the first check of a run. Otherwise it is made
- *    once a check passes in place, with the stored files of the start.
+ * 6. The first check of a run is made in a copy where sealed checks are required. Otherwise no copy
+ *    is made before a check passes in place. The first one that then fails in a copy is followed by
+ *    a check of the stored files of the start in one.
  * 7. Where that copy cannot run the suite as such, but the folder itself could at the start, there
  *    are no sealed checks for the run.
  *
