@@ -290,7 +290,7 @@ function beforeOf(
 const NOTE: Readonly<Record<Before, string>> = {
   known: '',
   none: "; all of them are the run's own",
-  unknown: '; the first check could not load them, so nobody knows which it would have skipped',
+  unknown: '; the first check could not load them',
 }
 
 function success(

@@ -42,6 +42,29 @@ test('a check without a verdict is recognised by its reason in logs of older ver
   assert.equal(isStale('the file is empty'), false)
 })
 
+test('tests of the first check are late in a fork, and not in an attempt', () => {
+  const [created] = sampleRun('01999999-0000-7000-8000-000000000001')
+  assert.ok(created?.kind === 'run_created')
+  const { run_id, ts, payload } = created
+  const base = {
+    messages: [], baseline: null, baselineTests: null, checkpoint_id: null, adopts: false,
+  }
+  const hidden = { ...created.private!, fork: base }
+  const check: Check = {
+    v: 1, seq: 2, run_id, ts, kind: 'goal_check', iteration: 0,
+    payload: {
+      achieved: false, reason: '1 of 1 tests fail', verified_by: 'command', cached: false,
+      counts: null, duration_ms: 1,
+    },
+    private: { output: '', tests: { 'a.test.js > adds': 'fail' } },
+  }
+  const origin = { forked_from: { run_id, seq: 1 } }
+  for (const [more, isLate] of [[{}, false], [origin, true]] as const) {
+    const begun = { ...created, payload: { ...payload, ...more }, private: hidden } as RunRecord
+    assert.equal(foldState(foldState(null, begun), check).areTestsLate, isLate)
+  }
+})
+
 test('a kind of a later version changes nothing but the position, whatever its name', () => {
   const [created, started] = sampleRun('01999999-0000-7000-8000-000000000001')
   assert.ok(created !== undefined && started !== undefined)

@@ -291,6 +291,8 @@ const SHELL_REPAIRS: readonly Played[] = [
       'handlers/add.js': "import assert from 'node:assert'\nimport { positive } from '../base/assert.js'\nexport default (a, b) => {\n  positive(a)\n  assert(b > 0)\n  return a - b\n}\n",
     },
     acts: [run("sed -i 's/a - b/a + b/' handlers/add.js")],
+    // It asserts, and nobody but the check names its folder.
+    fields: { may_change: ['handlers/add.js'] },
   },
 ]
 const FIXED_SHELL = write({ 'sum.sh': 'echo $(($1 + $2))\n' })

@@ -65,7 +65,8 @@ function foldCheck(state: FoldedState, record: RecordOf<'goal_check'>): void {
   const output = hidden?.output ?? state.lastCheck?.output ?? ''
   if (state.baselineTests === null && hidden?.tests != null) {
     state.baselineTests = hidden.tests
-    state.areTestsLate = state.lastCheck !== null || state.frozen.fork !== undefined
+    // Attempts and delegates begin with the files of the run that started them, and no verdict.
+    state.areTestsLate = state.lastCheck !== null || state.head.details.forked_from !== null
   }
   const { files = null, seal, in_place: start } = hidden ?? {}
   if (!payload.cached) state.checkedFiles = files

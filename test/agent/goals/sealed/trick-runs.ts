@@ -163,7 +163,8 @@ export async function playTrick(
     detectStuck: false,
     providers: [testProvider((_, turn) => said[turn] ?? { text: 'Nothing is left to do.' })],
   })
-  const request = { goal: trick.goal, cwd, max_iterations: iterations.length, ...fields }
+  const added = { ...trick.fields, ...fields }
+  const request = { goal: trick.goal, cwd, max_iterations: iterations.length, ...added }
   const { details } = await engine.create(request)
   return resultOf(await follow(engine, details.run_id), executor.last())
 }

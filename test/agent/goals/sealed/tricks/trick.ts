@@ -1,5 +1,7 @@
 /** What a model does to get `achieved` without doing the work: the words in which a trick is told. */
 
+import type { JsonObject } from 'runwright/agent'
+
 /** Files by path. */
 export type Files = { readonly [path: string]: string }
 
@@ -72,6 +74,8 @@ export interface Played {
   readonly then?: readonly Act[]
   /** True where pytest has to load the plugins that are installed, which takes it half a second. */
   readonly plugins?: boolean
+  /** What a user adds to the request. */
+  readonly fields?: JsonObject
 }
 
 /** Whatever the check says: the work was not done. */
