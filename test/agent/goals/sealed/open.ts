@@ -69,6 +69,7 @@ const tricks: { readonly [C in Remaining]?: readonly string[] } = {
     'node:test: maps the name of the project to a file of its own, in package.json',
     'node:test: edits the package of a workspace that only tests compare with',
     'node:test: leads the main of a package in a workspace, with which only tests compare, to another file',
+    'jest: edits a module that the transform requires',
     'pytest: edits a helper that only tests import',
     'pytest: adds a package that is found before the helper module of tests',
     'node: edits cases that a script in Python lists',
