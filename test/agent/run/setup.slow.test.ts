@@ -1,9 +1,9 @@
 /** A command sets a clone up before the first check. */
 import assert from 'node:assert/strict'
-import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { once } from 'node:events'
+import { readdirSync, readFileSync, rmSync, watch, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
-import { setTimeout } from 'node:timers/promises'
 import {
   commandGoal, FileStore, processExecutor, type Executor, type GoalDefinition,
 } from 'runwright/agent'
@@ -101,10 +101,13 @@ test('the time of the run stops its setup, and so does an abort', async (t) => {
   const { details } = await world.run({ goal: 'shell: true', setup: 'sleep 600', max_seconds: 1 })
   assert.equal(details.end_reason, 'time_budget')
   const engine = await world.open()
+  const watcher = watch(world.cwd)
+  t.after(() => watcher.close())
+  const begun = once(watcher, 'change')
   const { details: { run_id: id } } = await engine.create({
     goal: 'shell: true', cwd: world.cwd, setup: 'touch begun && sleep 600',
   })
-  while (!world.has('begun')) await setTimeout(10)
+  await begun
   await engine.abort(id)
   await follow(engine, id)
   assert.equal((await engine.get(id)).end_reason, 'cancelled')

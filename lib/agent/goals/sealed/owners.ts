@@ -72,8 +72,8 @@ export const OWNERS: { readonly [R in Rule]: readonly [owner: 'check' | 'run', f
   code: ['run', 'any other program'],
   asked: [
     'run',
-    'new data that the check names, data where there is no code, and data that scripts only look ' +
-      'into, with `grep`, `test`, `ls`, `cat`, `wc`, `head`, `tail`, `stat` or `jq`',
+    'new data that the check names, data in a project without code, and data that scripts only ' +
+      'read with `grep`, `test`, `ls`, `cat`, `wc`, `head`, `tail`, `stat` or `jq`',
   ],
   prose: [
     'run',
