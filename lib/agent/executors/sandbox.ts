@@ -6,6 +6,7 @@
  */
 import { lstat, readlink, realpath } from 'node:fs/promises'
 import { dirname, isAbsolute, join, resolve } from 'node:path'
+import { unreadable } from '../exhaustion.js'
 import type { IsolatedCopy } from '../executor.js'
 import type { PackageMounts } from './package-mounts.js'
 
@@ -89,7 +90,7 @@ async function hidden({ closed, isolated, packages }: SandboxPlan): Promise<read
 
 /** Real paths of existing ones: in one that is hidden, there is no place for another one. */
 async function outermostOf(paths: readonly string[]): Promise<readonly string[]> {
-  const real = await Promise.all(paths.map((path) => realpath(path).catch(() => null)))
+  const real = await Promise.all(paths.map((path) => realpath(path).catch(unreadable)))
   const existing = new Set(real.filter((path) => path !== null))
   return [...existing].filter(
     (path) => ![...existing].some((other) => other !== path && isInside(path, other)),
@@ -103,7 +104,7 @@ async function outermostOf(paths: readonly string[]): Promise<readonly string[]>
  */
 async function mountable(mounts: IsolatedCopy['readOnly']): Promise<IsolatedCopy['readOnly']> {
   const isFolder = async (path: string): Promise<boolean> =>
-    (await realpath(`${path}/.`).catch(() => null)) === path
+    (await realpath(`${path}/.`).catch(unreadable)) === path
   const found = mounts.map(async ({ from, to }) => (await isFolder(from)) && (await isFolder(to)))
   const isFine = await Promise.all(found)
   return mounts.filter((_, i) => isFine[i])
@@ -116,7 +117,7 @@ async function mountable(mounts: IsolatedCopy['readOnly']): Promise<IsolatedCopy
 async function processes(): Promise<readonly string[]> {
   const hidden = MACHINE.map(async (name) => {
     const path = `/proc/${name}`
-    const stats = await lstat(path).catch(() => null)
+    const stats = await lstat(path).catch(unreadable)
     if (stats === null) return []
     return stats.isDirectory() ? await mask(path) : ['--ro-bind', '/dev/null', path]
   })
@@ -129,7 +130,7 @@ function bind(option: string, path: string): readonly string[] {
 
 /** A system folder, or the link that stands for it (`/bin` → `usr/bin`). */
 async function systemFolder(path: string): Promise<readonly string[]> {
-  const stats = await lstat(path).catch(() => null)
+  const stats = await lstat(path).catch(unreadable)
   if (stats === null) return []
   if (!stats.isSymbolicLink()) return bind('--ro-bind', path)
   return ['--symlink', await readlink(path), path]
@@ -165,6 +166,6 @@ function isInside(path: string, folder: string): boolean {
 
 /** Hides an existing folder behind an empty one. */
 async function mask(path: string): Promise<readonly string[]> {
-  const real = await realpath(path).catch(() => null)
+  const real = await realpath(path).catch(unreadable)
   return real === null ? [] : ['--tmpfs', real, '--remount-ro', real]
 }

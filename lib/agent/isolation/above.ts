@@ -1,6 +1,7 @@
 import { lstat, readdir, readFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { delimiter, dirname, isAbsolute, join } from 'node:path'
+import { unreadable } from '../exhaustion.js'
 import { isInside } from '../workspace/paths.js'
 
 /** What programs look for in the folders above the one they work in. */
@@ -26,7 +27,7 @@ export async function packagesAbove(
   const outside = closed.filter((path) => !isInside(cwd, path))
   for (const folder of above(cwd)) {
     const packages = join(folder, 'node_modules')
-    const stats = await lstat(packages).catch(() => null)
+    const stats = await lstat(packages).catch(unreadable)
     if (stats?.isDirectory() !== true) continue
     return outside.some((path) => isInside(packages, path)) ? null : packages
   }
@@ -61,7 +62,8 @@ export async function installedElsewhere(cwd: string): Promise<readonly string[]
     for (const version of versions) {
       for (const folder of PACKAGES.map((name) => join(prefix, 'lib', version, name))) {
         for (const name of (await namesIn(folder)).filter((file) => EDITABLE.test(file))) {
-          const text = `${await readFile(join(folder, name), 'utf8').catch(() => '')}\n`
+          const content = await readFile(join(folder, name), 'utf8').catch(unreadable)
+          const text = `${content ?? ''}\n`
           if (ends.some((path) => text.includes(path))) found.push(join(folder, name))
         }
       }
@@ -75,7 +77,7 @@ export async function installedElsewhere(cwd: string): Promise<readonly string[]
 }
 
 async function namesIn(folder: string): Promise<readonly string[]> {
-  return (await readdir(folder).catch(() => [])).sort()
+  return ((await readdir(folder).catch(unreadable)) ?? []).sort()
 }
 
 function above(folder: string): readonly string[] {
@@ -84,5 +86,5 @@ function above(folder: string): readonly string[] {
 }
 
 async function isThere(path: string): Promise<boolean> {
-  return (await lstat(path).catch(() => null)) !== null
+  return (await lstat(path).catch(unreadable)) !== null
 }

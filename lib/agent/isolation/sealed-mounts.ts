@@ -45,7 +45,7 @@ export async function sealedMounts(copy: SealedCopy): Promise<IsolatedCopy['read
     const mount = [...own, ...mounts].find(({ to }) => isInside(join(root, path), to))
     if (mount === undefined) continue
     const part = relative(mount.to, join(root, path))
-    const stats = await lstat(join(mount.from, part)).catch(() => null)
+    const stats = await lstat(join(mount.from, part)).catch(unreadable)
     // Only folders can be mounted: a file is hidden with the folder that it is in.
     const folder = stats?.isDirectory() === true ? part : dirname(part)
     if (stats !== null) hidden.add(join(relative(root, mount.to), folder))

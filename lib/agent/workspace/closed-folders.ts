@@ -1,5 +1,4 @@
-import { realpath } from 'node:fs/promises'
-import { isInside } from './paths.js'
+import { isInside, realOrAsIs } from './paths.js'
 
 /**
  * The closed folders for tools that work in a copy: it lies in one of them, and nothing else of
@@ -9,6 +8,6 @@ export async function closedInCopy(
   root: string,
   closed: readonly string[],
 ): Promise<readonly string[]> {
-  const real = await Promise.all(closed.map((path) => realpath(path).catch(() => path)))
+  const real = await Promise.all(closed.map(realOrAsIs))
   return real.filter((folder) => !isInside(root, folder))
 }

@@ -7,6 +7,7 @@ import { realpath } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { WorkspaceTooLargeError } from '../errors.js'
 import { performTask, taskError } from './folder-threads.js'
+import { realOrAsIs } from './paths.js'
 import type { CopyResult } from './tree-copy.js'
 
 /** How a folder is copied. */
@@ -65,7 +66,7 @@ export async function copyTree(
     from,
     to: target,
     copies: [{ from, to: policy.place ?? target }, ...others],
-    closed: await Promise.all(closed.map(async (path) => await realpath(path).catch(() => path))),
+    closed: await Promise.all(closed.map(realOrAsIs)),
     maxBytes,
     mounts,
     unread,

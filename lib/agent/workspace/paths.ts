@@ -18,6 +18,7 @@ import { lstat, open, readlink, realpath, stat, type FileHandle } from 'node:fs/
 import { basename, dirname, isAbsolute, join, parse, relative, resolve, sep } from 'node:path'
 import { systemCode } from '../../internal/errors.js'
 import { WorkspaceError } from '../errors.js'
+import { isExhausted, throwIfExhausted, unreadable } from '../exhaustion.js'
 import { isGitFolder, REPOSITORY } from './git-names.js'
 
 /** Longer paths are refused before the file system sees them. */
@@ -245,7 +246,7 @@ async function existingPart(
 
 /** Refuses a link whose target does not exist: writing through it would create that target. */
 async function refuseDanglingLink(candidate: string, path: string, root: string): Promise<void> {
-  if ((await statOrNull(candidate).catch(() => null))?.isSymbolicLink() !== true) return
+  if ((await statOrNull(candidate).catch(unreadable))?.isSymbolicLink() !== true) return
   if ((await followLinks(candidate, [{ named: root, real: root }])) === null) throw outside(path)
   throw new WorkspaceError(
     'ERR_AGENT_WORKSPACE',
@@ -365,8 +366,8 @@ function isAbove(path: string, folders: readonly NamedFolder[]): boolean {
 async function targetOf(path: string): Promise<string | null> {
   try {
     return await readlink(path)
-  } catch {
-    return null
+  } catch (error) {
+    return unreadable(error)
   }
 }
 
@@ -378,7 +379,8 @@ export async function deepestReal(
     try {
       return { existing: await realpath(candidate), missing: relative(candidate, absolute) }
     } catch (error) {
-      if (candidate === dirname(candidate)) throw failure(`${absolute} cannot be reached`, error)
+      const isLast = candidate === dirname(candidate)
+      if (isLast || isExhausted(error)) throw failure(`${absolute} cannot be reached`, error)
     }
   }
 }
@@ -387,7 +389,8 @@ export async function deepestReal(
 export async function realOrAsIs(path: string): Promise<string> {
   try {
     return await realpath(path)
-  } catch {
+  } catch (error) {
+    throwIfExhausted(error)
     return resolve(path)
   }
 }

@@ -232,6 +232,7 @@ const WAITED_FOR = [
   'writeFile copies/.new-*/copy.json',
   'thread.copy copies/.sealed/.new-*/folder',
   'mkdir copies/.sealed/*/.home',
+  'realpath copies/.sealed/*/.start',
   'open copies/.sealed/*/folder/…',
   'writeFile copies/.sealed/*/folder/…',
   'thread.remove copies/.sealed/.old-*',

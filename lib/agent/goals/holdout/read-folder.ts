@@ -1,6 +1,6 @@
 import { realpath } from 'node:fs/promises'
 import { isAbsolute } from 'node:path'
-import { isInside } from '../../workspace/paths.js'
+import { isInside, realOrAsIs } from '../../workspace/paths.js'
 import { exactPath, exactText } from '../../workspace/raw-paths.js'
 import { walkFolder, WalkedFolder } from '../../workspace/walk-folder.js'
 import { MAX_BYTES, MAX_FILES, sizesProblem } from './held-out-tests.js'
@@ -24,7 +24,7 @@ export async function readHoldoutFolder(
   const real = await realpath(folder).catch((cause: unknown) => {
     throw new TypeError(`holdout.folder: ${folder} cannot be read`, { cause })
   })
-  const hidden = await Promise.all(closed.map((path) => realpath(path).catch(() => path)))
+  const hidden = await Promise.all(closed.map(realOrAsIs))
   const isHidden = hidden.some((path) => isInside(real, path))
   const reached = roots.some((root) => isInside(real, root) || isInside(root, real))
   if (reached && !isHidden) {

@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto'
-import { mkdir, realpath, rm, writeFile } from 'node:fs/promises'
+import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { makeTemporaryFolder, parentOutside } from '../../../internal/processes.js'
 import { inOwnPlace } from '../../exhaustion.js'
+import { realOrAsIs } from '../../workspace/paths.js'
 import { injectExitWatchers } from './early-exits.js'
 import type { ReportInjection, ReportPlace, TestRunner } from './types.js'
 
@@ -27,7 +28,7 @@ export class ReportFolder implements AsyncDisposable {
    */
   static async create(cwd: string): Promise<ReportFolder> {
     const nonce = randomBytes(12).toString('hex')
-    const root = await realpath(cwd).catch(() => cwd)
+    const root = await realOrAsIs(cwd)
     const folder = await inOwnPlace(NO_FILES, async () =>
       await makeTemporaryFolder('check', await parentOutside(cwd)),
     )

@@ -207,7 +207,7 @@ export class SealedChecks implements RunChecks {
         const text = `dependencies changed: ${listChanges(changes)}; ${DEPENDENCY_RULE}`
         return result(failed(verdict, text, ''))
       }
-        const passed = { goal, context, start, atStart, mayChange, caches, inPlace: verdict }
+      const passed = { goal, context, start, atStart, mayChange, caches, inPlace: verdict }
       const confirmed = await this.#sealed(passed)
       const { hasFailed, unavailable } = confirmed
       if (unavailable !== null && this.#options.mode === 'require')

@@ -1,6 +1,7 @@
 import { access, constants } from 'node:fs/promises'
 import { join } from 'node:path'
 
+import { unreadable } from '../../exhaustion.js'
 import type { GoalDefinition } from '../../goal.js'
 import { namedGoal } from '../command-goal.js'
 import { PYTEST_CONFIG, PYTHON_TESTS } from '../test-files.js'
@@ -49,7 +50,7 @@ async function expectTests(goal: string, cwd: string, globs: readonly string[]):
 async function python(cwd: string): Promise<string> {
   for (const path of ['.venv/bin/python', 'venv/bin/python']) {
     const isExecutable = access(join(cwd, path), constants.X_OK).then(() => true)
-    if (await isExecutable.catch(() => false)) return `./${path}`
+    if ((await isExecutable.catch(unreadable)) !== null) return `./${path}`
   }
   return 'python3'
 }
