@@ -11,6 +11,7 @@ import {
   StoreError,
   type JsonObject,
 } from 'runwright/agent'
+import { untilAborted } from '../helpers/abort.js'
 import {
   follow,
   openEngine,
@@ -23,12 +24,6 @@ import { sampleRun } from '../../lib/agent/testing/sample-records.js'
 import { assertInvariants } from '../helpers/invariants.js'
 import { assertPlacesOfTenants } from '../helpers/queue-places.js'
 import { write, kinds, last } from './run-events.js'
-
-/** A model whose calls last until they are aborted. */
-async function untilAbort({ signal }: { readonly signal: AbortSignal }): Promise<never> {
-  await new Promise((resolve) => signal.addEventListener('abort', resolve))
-  throw signal.reason
-}
 
 test('a goal that is already met is achieved with 0 iterations and no model call', async (t) => {
   let calls = 0
@@ -300,7 +295,7 @@ test('cwdPolicy reject refuses a second run in a folder, by the real path', asyn
   const cwd = scratch(t)
   mkdirSync(join(cwd, 'a'))
   symlinkSync(join(cwd, 'a'), join(cwd, 'link'))
-  const provider = testProvider(untilAbort)
+  const provider = testProvider(({ signal }) => untilAborted(signal))
   const { engine } = await openEngine(t, { cwd, providers: [provider], cwdPolicy: 'reject' })
   await engine.create({ goal: 'shell: false', cwd: join(cwd, 'a') })
   await assert.rejects(engine.create({ goal: 'shell: false', cwd: join(cwd, 'link') }), {
@@ -311,7 +306,7 @@ test('cwdPolicy reject refuses a second run in a folder, by the real path', asyn
 test('a full queue refuses further runs', async (t) => {
   const cwd = scratch(t)
   for (const name of ['a', 'b', 'c']) mkdirSync(join(cwd, name))
-  const provider = testProvider(untilAbort)
+  const provider = testProvider(({ signal }) => untilAborted(signal))
   const { engine } = await openEngine(t, {
     cwd,
     providers: [provider],
@@ -332,7 +327,7 @@ test('a full queue refuses further runs', async (t) => {
 
 test('a tenant gets as many places in the queue as it leaves free', async (t) => {
   const { engine, cwd } = await openEngine(t, {
-    providers: [testProvider(untilAbort)],
+    providers: [testProvider(({ signal }) => untilAborted(signal))],
     maxConcurrentRuns: 1,
     maxQueuedRuns: 4,
     cwdPolicy: 'allow',
@@ -620,7 +615,7 @@ test('neither an abort nor a close waits for a model that ignores its signal', a
 
 test('a closing engine accepts no runs, and ends none', async (t) => {
   const store = new MemoryStore()
-  const provider = testProvider(untilAbort)
+  const provider = testProvider(({ signal }) => untilAborted(signal))
   const { engine } = await openEngine(t, { store, providers: [provider] })
   const { details } = await engine.create({ goal: 'shell: false' })
   const reader = await engine.subscribe(details.run_id)

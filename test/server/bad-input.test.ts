@@ -4,6 +4,7 @@ import { before, after, test } from 'node:test'
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { MemoryStore } from 'runwright/agent'
+import { untilAborted } from '../helpers/abort.js'
 import { testProvider } from '../helpers/engine.js'
 import { openService, type CallOptions, type Opened } from './open-service.js'
 
@@ -21,9 +22,7 @@ let runId = ''
 before(async () => {
   const waiting = testProvider(
     ({ signal }) =>
-      new Promise((_, reject) =>
-        signal.addEventListener('abort', () => reject(signal.reason as Error)),
-      ),
+      untilAborted(signal),
   )
   opened = await openService({
     engine: {

@@ -6,6 +6,7 @@ import {
   bubblewrapProblem, defineTool, type EngineOptions, type JsonObject, type ToolContext,
 } from 'runwright/agent'
 import { testWorkspaceCopies, type OpenedCopies } from 'runwright/agent/testing'
+import { untilAborted } from '../../helpers/abort.js'
 import { openEngine, scratch, testProvider } from '../../helpers/engine.js'
 
 /** Opens a run whose model calls a tool again and again; each call hands its context out. */
@@ -26,7 +27,7 @@ async function openRun(
     parameters: { type: 'object' },
     execute: async (_, context) => {
       const over = new Promise<void>((resolve) => (leave = resolve))
-      context.signal.addEventListener('abort', () => leave(), { once: true })
+      untilAborted(context.signal).catch(leave)
       arrived(context)
       await over
       return 'over'

@@ -14,6 +14,7 @@ import {
 import { redactedDraft } from '../../../lib/agent/log/redacted-draft.js'
 import { Redactor } from '../../../lib/agent/redaction/redactor.js'
 import { areHashed } from '../../../lib/agent/test-outcomes.js'
+import { untilAborted } from '../../helpers/abort.js'
 import { follow, openEngine, scratch, testProvider, type Said } from '../../helpers/engine.js'
 import { assertInvariants } from '../../helpers/invariants.js'
 
@@ -88,9 +89,7 @@ async function suspended(t: TestContext, suite: Suite): Promise<[FileStore, stri
   const waits = new Promise<void>((resolve) => (arrived = resolve))
   const provider = testProvider(({ signal }) => {
     arrived()
-    return new Promise((_, reject) =>
-      signal.addEventListener('abort', () => reject(signal.reason as Error)),
-    )
+    return untilAborted(signal)
   })
   const store = new FileStore({ directory })
   const { engine, cwd } = await openEngine(t, { store, executor: suite, providers: [provider] })

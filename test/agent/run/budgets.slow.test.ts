@@ -10,6 +10,7 @@ import {
   type ModelRequest,
 } from 'runwright/agent'
 import { ManualClock } from 'runwright/agent/testing'
+import { untilAborted } from '../../helpers/abort.js'
 import {
   follow,
   openEngine,
@@ -139,9 +140,7 @@ for (const shutdown of ['in good order', 'by a crash'] as const) {
     const hanging = testProvider((request, n) =>
       n === 0
         ? (turns[0] as Said)
-        : new Promise((_, reject) =>
-            request.signal.addEventListener('abort', () => reject(request.signal.reason as Error)),
-          ),
+        : untilAborted(request.signal),
     )
     const first = await openEngine(t, { cwd, store, clock, providers: [hanging] })
     const { details } = await first.engine.create({ goal: 'shell: test -f b', max_seconds: 100 })
@@ -220,9 +219,7 @@ test('after a takeover, the time budget stops a first step that appends nothing'
     if (n === 0) return { calls: [{ tool: 'list_files', args: {} }] }
     calls += 1
     onCall()
-    return await new Promise((_, reject) => {
-      signal.addEventListener('abort', () => reject(signal.reason as Error))
-    })
+    return await untilAborted(signal)
   })
   const options = { store, clock, providers: [provider] }
   const called = (): Promise<void> => new Promise((resolve) => (onCall = resolve))

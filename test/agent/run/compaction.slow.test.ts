@@ -12,6 +12,7 @@ import {
 } from 'runwright/agent'
 import { loadState } from '../../../lib/agent/log/state.js'
 import { EVENT_SCHEMAS } from '../../../lib/server/describe/event-schemas.js'
+import { untilAborted } from '../../helpers/abort.js'
 import { openEngine, runToEnd, type Said } from '../../helpers/engine.js'
 import { assertInvariants } from '../../helpers/invariants.js'
 import { longProvider, lookTool, looking, standIns, turnsOf } from '../../helpers/long-run.js'
@@ -227,7 +228,7 @@ test('an abort ends a run that waits for a summary', async (t) => {
   const requests: ModelRequest[] = []
   const provider = longProvider(looksFor(20, requests), async ({ signal }) => {
     void engine.abort(runId)
-    await new Promise((resolve) => signal.addEventListener('abort', resolve))
+    await untilAborted(signal).catch(() => undefined)
     return { text: 'late' }
   })
   const { engine } = await openEngine(t, { providers: [provider], ...OPTIONS })

@@ -4,6 +4,7 @@ import { existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { defineTool, RunEngine, type EngineOptions, type Executor } from 'runwright/agent'
+import { untilAborted } from '../../helpers/abort.js'
 import { follow, scratch, testProvider } from '../../helpers/engine.js'
 import { assertInvariants } from '../../helpers/invariants.js'
 import { SharedCluster, type ClusterStore } from '../testing/shared-cluster.js'
@@ -17,10 +18,8 @@ test('tools stop when their claim is doubtful, and the run goes on with their re
     parameters: { type: 'object', properties: {} },
     async execute(_, { signal }) {
       if (++calls > 1) return 'waited'
-      return await new Promise<string>((_, reject) => {
-        signal.addEventListener('abort', () => reject(signal.reason as Error))
-        store.doubt()
-      })
+      store.doubt()
+      return await untilAborted(signal)
     },
   })
   const engine = await open(t, store, {

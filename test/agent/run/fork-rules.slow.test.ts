@@ -10,6 +10,7 @@ import {
   type JsonValue,
   type RunStore,
 } from 'runwright/agent'
+import { untilAborted } from '../../helpers/abort.js'
 import { follow, openEngine, runToEnd, scratch, testProvider } from '../../helpers/engine.js'
 
 const INVALID = { code: 'ERR_AGENT_INVALID_REQUEST' }
@@ -131,9 +132,7 @@ async function tableFor(t: TestContext, store: RunStore): Promise<void> {
     providers: [
       testProvider(({ run, signal }) => {
         if (run.goal !== 'shell: sleep 0; false') return {}
-        return new Promise((_, reject) => {
-          signal.addEventListener('abort', () => reject(signal.reason as Error))
-        })
+        return untilAborted(signal)
       }),
     ],
   })

@@ -4,6 +4,7 @@ import { test, type TestContext } from 'node:test'
 import { RunEngine, type ObjectStore } from 'runwright/agent'
 import { ManualClock } from 'runwright/agent/testing'
 import { MemoryObjects } from '../../../lib/agent/stores/memory-store.js'
+import { untilAborted } from '../../helpers/abort.js'
 import { follow, scratch, testProvider } from '../../helpers/engine.js'
 import { assertInvariants } from '../../helpers/invariants.js'
 import { SharedCluster } from '../testing/shared-cluster.js'
@@ -53,9 +54,7 @@ test('a shutdown waits 4.5 s for the files of a run, which then stops without th
         }
         if (ends) return {}
         waits()
-        return await new Promise((_, reject) => {
-          signal.addEventListener('abort', () => reject(signal.reason as Error))
-        })
+        return await untilAborted(signal)
       }),
     ],
   })
@@ -102,9 +101,7 @@ test('a process whose store does not answer waits 5 s for its runs, and then for
   const engine = await opened(t, {
     store, roots: [cwd], clock, checkpoints: 'off', defaultModel: 'test:m',
     providers: [
-      testProvider(({ signal }) => new Promise((_, reject) => {
-        signal.addEventListener('abort', () => reject(signal.reason as Error))
-      })),
+      testProvider(({ signal }) => untilAborted(signal)),
     ],
   })
   const { details } = await engine.create({ goal: 'shell: false', cwd })

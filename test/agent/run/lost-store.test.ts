@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { StoreError, type RunRecord } from 'runwright/agent'
 import { nextTurn } from '../../../lib/internal/time.js'
+import { untilAborted } from '../../helpers/abort.js'
 import { follow, openEngine, testProvider, type Said } from '../../helpers/engine.js'
 import { FaultyStore } from '../../helpers/faulty-store.js'
 
@@ -18,9 +19,7 @@ test('when another process takes over the store, every run stops and nothing is 
   const providers = [
     testProvider(({ signal }, n) =>
       n > 0
-        ? new Promise<Said>((_, reject) => {
-            signal.addEventListener('abort', () => reject(signal.reason as Error))
-          })
+        ? untilAborted(signal)
         : sleeping,
     ),
   ]

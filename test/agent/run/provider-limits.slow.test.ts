@@ -5,6 +5,7 @@ import { MemoryStore, RunEngine, type ModelRequest, type ProviderLimitsById } fr
 import { ManualClock } from 'runwright/agent/testing'
 import { MinuteWindow } from '../../../lib/agent/run/minute-window.js'
 import { ProviderLimiter, type CallPlace } from '../../../lib/agent/run/provider-limiter.js'
+import { untilAborted } from '../../helpers/abort.js'
 import { follow, openEngine, runToEnd, scratch, testProvider } from '../../helpers/engine.js'
 import { judgeProvider } from '../../helpers/judge.js'
 import { HOUR, ShiftedClock } from '../../helpers/shifted-clock.js'
@@ -231,7 +232,7 @@ function slow(): {
       state.most = Math.max(state.most, now)
       await new Promise<void>((resolve, reject) => {
         state.calls.push(resolve)
-        signal.addEventListener('abort', () => reject(signal.reason as Error))
+        untilAborted(signal).catch(reject)
       }).finally(() => (now -= 1))
       return {}
     }),

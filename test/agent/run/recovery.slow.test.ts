@@ -14,6 +14,7 @@ import {
   type RunDetails,
   type RunRecord,
 } from 'runwright/agent'
+import { untilAborted } from '../../helpers/abort.js'
 import { follow, openEngine, scratch, testProvider, type Said } from '../../helpers/engine.js'
 import { FaultyStore } from '../../helpers/faulty-store.js'
 import { assertInvariants } from '../../helpers/invariants.js'
@@ -305,9 +306,7 @@ test('a clean restart does not count as a crash', async (t) => {
   let hang = true
   const hanging = testProvider((request) =>
     hang
-      ? new Promise((_, reject) =>
-          request.signal.addEventListener('abort', () => reject(request.signal.reason as Error)),
-        )
+      ? untilAborted(request.signal)
       : (script[turnOf(request)] ?? {}),
   )
   let runId = ''

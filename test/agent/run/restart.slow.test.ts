@@ -11,6 +11,7 @@ import {
   type RunQuery,
 } from 'runwright/agent'
 import { nextTurn } from '../../../lib/internal/time.js'
+import { untilAborted } from '../../helpers/abort.js'
 import { follow, openEngine, scratch, testProvider, type Said } from '../../helpers/engine.js'
 import { FaultyStore } from '../../helpers/faulty-store.js'
 import { assertInvariants } from '../../helpers/invariants.js'
@@ -27,7 +28,7 @@ class Gatekeeper {
     for (const resolve of this.#arrivals.splice(0)) resolve()
     return new Promise((resolve, reject) => {
       this.#held.set(runId, () => resolve({ stop: 'refusal' }))
-      signal.addEventListener('abort', () => reject(signal.reason as Error))
+      untilAborted(signal).catch(reject)
     })
   }
 

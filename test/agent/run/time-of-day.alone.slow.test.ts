@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import { MemoryStore, type ModelProvider } from 'runwright/agent'
+import { untilAborted } from '../../helpers/abort.js'
 import { follow, keepOpen, openEngine, testProvider, type Said } from '../../helpers/engine.js'
 import { assertInvariants } from '../../helpers/invariants.js'
 import { HOUR } from '../../helpers/shifted-clock.js'
@@ -68,9 +69,7 @@ for (const gap of [48 * HOUR, -48 * HOUR]) {
           return {}
         }
         onCall()
-        return new Promise((_, reject) => {
-          signal.addEventListener('abort', () => reject(signal.reason as Error))
-        })
+        return untilAborted(signal)
       })
       const options = { store, detectStuck: false }
       const first = await openEngine(t, { ...options, providers: [hanging] })

@@ -6,6 +6,7 @@ import {
 } from 'runwright/agent'
 import { delegateStart } from '../../../lib/agent/request/creation.js'
 import { loadState } from '../../../lib/agent/log/state.js'
+import { untilAborted } from '../../helpers/abort.js'
 import {
   atGate, follow, openEngine, payloads, scratch, testProvider,
 } from '../../helpers/engine.js'
@@ -176,9 +177,7 @@ test('the process that drives a run gets a change from another, which goes on wi
         testProvider(({ signal }) => {
           if (answers) return {}
           asked()
-          return new Promise((_, reject) => {
-            signal.addEventListener('abort', () => reject(signal.reason as Error))
-          })
+          return untilAborted(signal)
         }),
       ],
     })

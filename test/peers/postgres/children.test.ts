@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, test, type TestContext } from 'node:test'
 import { PostgresStore, type JsonObject, type RunEngine } from 'runwright/agent'
+import { untilAborted } from '../../helpers/abort.js'
 import { filesIn, writeFiles } from '../../helpers/files.js'
 import { openFamily, writes, type Brain } from '../../agent/run/children/support.js'
 import { follow, payloads, scratch } from '../../helpers/engine.js'
@@ -124,13 +125,7 @@ describe('trees of runs in a PostgresStore', { skip: noPostgres }, () => {
 
   test('an abort goes down the tree, wherever its runs are', async (t) => {
     const { engines, cwd } = await openTwo(t, {
-      slow: ({ signal }) =>
-        new Promise((_, reject) => {
-          const stop = (): void => reject(new Error('aborted'))
-          // The abort may come before the tool does.
-          if (signal?.aborted === true) stop()
-          else signal?.addEventListener('abort', stop, { once: true })
-        }),
+      slow: ({ signal }) => untilAborted(signal),
     })
     writeFiles(cwd, { 'answer.txt': 'none\n' })
     const attempts = { count: 2 }

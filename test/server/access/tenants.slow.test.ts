@@ -9,6 +9,7 @@ import { test, type TestContext } from 'node:test'
 import { MemoryStore, RunEngine, StoreError, type RunDetails, type RunHead } from 'runwright/agent'
 import { bearerKeys, ProblemError } from 'runwright/server'
 import { Router } from '../../../lib/server/router.js'
+import { untilAborted } from '../../helpers/abort.js'
 import { follow, scratch, testProvider } from '../../helpers/engine.js'
 import { openService, type Answer, type CallOptions, type Opened } from '../open-service.js'
 import { openReal } from '../real.js'
@@ -45,9 +46,7 @@ async function openWorld(t: TestContext): Promise<{
   const provider = testProvider(({ messages, signal }) =>
     JSON.stringify(messages).includes('exit 3')
       ? {}
-      : new Promise((_, reject) => {
-          signal.addEventListener('abort', () => reject(signal.reason as Error))
-        }),
+      : untilAborted(signal),
   )
   const options = { providers: [provider], defaultModel: 'test:m', maxConcurrentRuns: 1 }
   const engine = await RunEngine.open({ store, roots: [root], ...options })

@@ -4,6 +4,7 @@ import type { ServerResponse } from 'node:http'
 import { test } from 'node:test'
 import { HeavyCalls } from '../../../lib/server/messages/heavy.js'
 import type { HttpRequest } from '../../../lib/server/messages/reply.js'
+import { untilAborted } from '../../helpers/abort.js'
 
 const GET = { method: 'GET' } as HttpRequest
 const MIB = 1024 * 1024
@@ -69,9 +70,7 @@ test('a call whose connection closes leaves the queue, and its work ends', async
   const worked: string[] = []
   const work = async (name: string, signal: AbortSignal): Promise<never> => {
     worked.push(name)
-    return await new Promise<never>((_, reject) =>
-      signal.addEventListener('abort', () => reject(signal.reason as Error)),
-    )
+    return await untilAborted(signal)
   }
   const closing = Array.from({ length: 20 }, (_, n) =>
     calls.limited('a', requestOn(socket), (signal) => work(`a${n}`, signal)),

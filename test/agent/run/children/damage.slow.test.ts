@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { test, type TestContext } from 'node:test'
 import { FileStore, type RunDetails, type RunEngine, type RunSummary } from 'runwright/agent'
+import { untilAborted } from '../../../helpers/abort.js'
 import { follow, payloads, scratch } from '../../../helpers/engine.js'
 import { journalFiles } from '../../stores/store-files.js'
 import { writeFiles } from '../../../helpers/files.js'
@@ -40,7 +41,7 @@ async function restarted(
   const working = new Promise<void>((resolve) => (bothWork = resolve))
   const silent: Brain = ({ signal }) =>
     new Promise((_, reject) => {
-      signal?.addEventListener('abort', () => reject(new Error('aborted')), { once: true })
+      untilAborted(signal).catch(reject)
       if (calls.push(reject) === 2) bothWork()
     })
   const before = new FileStore({ directory })

@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { FileStore, MemoryStore, type JsonObject } from 'runwright/agent'
+import { untilAborted } from '../../../helpers/abort.js'
 import { follow, payloads, runToEnd, scratch } from '../../../helpers/engine.js'
 import { assertInvariants } from '../../../helpers/invariants.js'
 import { filesIn, writeFiles } from '../../../helpers/files.js'
@@ -12,9 +13,7 @@ const GOAL = 'shell: grep -q good answer.txt'
 
 /** Never answers; ends when it is aborted. */
 const silent: Brain = ({ signal }) =>
-  new Promise((_, reject) =>
-    signal?.addEventListener('abort', () => reject(new Error('aborted')), { once: true }),
-  )
+  untilAborted(signal)
 
 test('the smallest change wins, then the fewest tokens', async (t) => {
   const { engine, cwd } = await openFamily(t, {

@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs'
 import { test } from 'node:test'
 import { evaluate, ScriptedModel, type EvaluationEngine } from 'runwright/agent/testing'
 import { good, prices, goal, scripts, open, task, outcomes } from './evaluated-tasks.js'
+import { untilAborted } from '../../../helpers/abort.js'
 
 test('a model without prices has an unknown cost', async () => {
   const report = await evaluate({ tasks: [task], models: ['script:free'], engine: open() })
@@ -18,9 +19,7 @@ test('an abort ends what runs, starts nothing more, and reports what has ended',
   const waiting = new ScriptedModel([
     (request) => {
       controller.abort(new Error('enough'))
-      return new Promise((_, reject) => {
-        request.signal.addEventListener('abort', () => reject(request.signal.reason as Error))
-      })
+      return untilAborted(request.signal)
     },
   ], { name: 'script:waiting', prices })
   const report = await evaluate({
