@@ -25,6 +25,7 @@ import {
 } from './compare-tests.js'
 import { compareFiles } from './protected-files.js'
 import { mayRunScripts, scriptEnds, type ScriptEnds } from './reports/early-exits.js'
+import { listFailed } from './reports/failed-tests.js'
 import { ReportFolder } from './reports/folder.js'
 import { TEST_RUNNERS } from './reports/registry.js'
 import { fileOf, isFile } from './reports/test-names.js'
@@ -32,8 +33,8 @@ import { TestTable } from './reports/test-table.js'
 import type { ReportProblem, TestReport, TestRunner } from './reports/types.js'
 import { isInTestTree, isTestName } from './sealed/file-kinds.js'
 
-/** Leaves room for the list of changed files in the 32 KiB that a verdict may hold. */
-const MAX_OUTPUT_BYTES = 27 * 1024
+/** Leaves room for changed files and failing tests in the 32 KiB that a verdict may hold. */
+const MAX_OUTPUT_BYTES = 22 * 1024
 /** For a runner whose report is its output. */
 const MAX_REPORT_OUTPUT_BYTES = 32 * 1024 * 1024
 const MAX_LISTED = 20
@@ -188,6 +189,7 @@ async function verdictOf(
   // Without any test there is no baseline yet; a later check may still give one.
   const tests = counts === null || counts.total === 0 ? null : reported
   const problem = await problemOf(spec, context, run, evidence)
+  const failing = listFailed(report?.failed ?? [], counts?.failed ?? 0)
   const before = beforeOf(spec, context, reported)
   return {
     achieved: problem === null,
@@ -205,7 +207,7 @@ async function verdictOf(
     tests: tests instanceof TestTable ? await keptOf(tests, context) : tests,
     test_files: report?.files ?? [],
     deeds: report?.deeds ?? evidence.ends?.deeds ?? [],
-    output: run.output + listing(changes),
+    output: failing + run.output + listing(changes),
   }
 }
 

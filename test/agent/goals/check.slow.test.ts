@@ -128,7 +128,7 @@ test('the command gets its folder, mark, limits and private folder', async (t) =
   assert.equal(command, 'node --test')
   assert.deepEqual(
     [options.cwd, options.mark, options.timeoutMs, options.maxOutputBytes],
-    [run.cwd, 'm', 300_000, 27 * 1024],
+    [run.cwd, 'm', 300_000, 22 * 1024],
   )
   assert.match(options.writable[0]!, /runwright-check-[\w-]+$/)
   assert.equal(options.env['CI'], '1')

@@ -33,6 +33,8 @@ interface GoEvent {
   readonly Output?: string
 }
 
+/** Characters that are kept of what a failing test printed. */
+const MAX_PRINTED = 2_000
 /** Longer lines are no events. */
 const MAX_LINE = 1024 * 1024
 
@@ -57,6 +59,7 @@ const OUTCOMES: Readonly<Record<string, TestOutcome>> = { pass: 'pass', fail: 'f
 export async function readGo(output: string): Promise<readonly ReportedTest[] | ReportProblem> {
   const outcomes = new Map<string, ReportedTest>()
   const packages = new Map<string, 'running' | 'ended' | 'failed'>()
+  const printed = new Map<string, string>()
   const work = new LongWork()
   for (const line of textLines(output)) {
     if (work.isDue) await work.next()
@@ -69,14 +72,23 @@ export async function readGo(output: string): Promise<readonly ReportedTest[] | 
       if (outcome !== null) packages.set(name, outcome === 'fail' ? 'failed' : 'ended')
       continue
     }
+    const key = `${name} ${event.Test}`
+    if (event.Action === 'output' && event.Output !== undefined) {
+      const before = printed.get(key) ?? ''
+      if (before.length < MAX_PRINTED) printed.set(key, before + event.Output)
+    }
+    if (outcome === 'pass' || outcome === 'skip') printed.delete(key)
     if (outcome === null && event.Action !== 'run') continue
     const names = [name, ...event.Test.split('/')]
-    outcomes.set(`${name} ${event.Test}`, { names, outcome: outcome ?? 'fail' })
+    outcomes.set(key, { names, outcome: outcome ?? 'fail' })
     if (outcomes.size > MAX_LISTED) return 'too_large'
   }
   if (packages.size === 0) return 'absent'
   if ([...packages.values()].includes('running')) return 'incomplete'
-  const tests: ReportedTest[] = [...outcomes.values()]
+  const tests: ReportedTest[] = [...outcomes].map(([key, test]) => {
+    const message = test.outcome === 'fail' ? printed.get(key) : undefined
+    return message === undefined ? test : { ...test, message }
+  })
   const failures = tests.filter(({ outcome }) => outcome === 'fail')
   const failed = new Set(failures.map(({ names }) => names[0]))
   for (const [name, state] of packages) {

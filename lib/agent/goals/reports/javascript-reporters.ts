@@ -5,15 +5,19 @@
  * @module
  */
 
+import { FAILURE_OF } from './failed-tests.js'
+
 /** Writes the report. The module hides itself from tests, which could use it to forge lines. */
 export const LINES: string = String.raw`
 'use strict'
 const { closeSync, openSync, writeSync } = require('node:fs')
 const { isAbsolute, relative } = require('node:path')
+const { fileURLToPath } = require('node:url')
 const { stringify } = JSON
 const HERE = @HERE@
 const ROOT = @ROOT@
 const NONCE = '@NONCE@'
+${FAILURE_OF}
 
 process.argv = process.argv.filter((arg) => !arg.includes(HERE))
 for (const file of Object.keys(require.cache)) if (file.startsWith(HERE)) delete require.cache[file]
@@ -27,7 +31,10 @@ exports.openReport = () => {
     return isAbsolute(file) ? relative(ROOT, file) : file
   }
   return {
-    test: (file, titles, outcome) => write('test', [named(file), ...titles], outcome),
+    test: (file, titles, outcome, error) => {
+      const failure = outcome === 'fail' ? [failureOf(error, ROOT)] : []
+      write('test', [named(file), ...titles], outcome, ...failure)
+    },
     file: (file) => write('file', named(file)),
     end: () => {
       write('end')
@@ -49,8 +56,9 @@ module.exports = class {
     // A file that could not be loaded has no tests, or not all of them.
     const failed = testResults.some(({ status }) => status === 'failed')
     if (testExecError != null || (failureMessage && !failed)) this.report.file(test.path)
-    for (const { ancestorTitles, title, status } of testResults) {
-      this.report.test(test.path, [...ancestorTitles, title], OUTCOMES[status] ?? 'skip')
+    for (const { ancestorTitles, title, status, failureMessages } of testResults) {
+      const outcome = OUTCOMES[status] ?? 'skip'
+      this.report.test(test.path, [...ancestorTitles, title], outcome, failureMessages?.[0])
     }
   }
   onRunComplete() {
@@ -120,7 +128,7 @@ export default class {
         const isOff = task.mode === 'skip' || task.mode === 'todo'
         const outcome = isOff ? 'skip' : OUTCOMES[task.result?.state] ?? 'skip'
         if (outcome === 'fail') this.failed++
-        this.report.test(path, names, outcome)
+        this.report.test(path, names, outcome, task.result?.errors?.[0])
       }
     }
   }
@@ -153,10 +161,10 @@ module.exports = class extends Spec {
     const report = openReport()
     const reported = new Set()
     const pending = new Set()
-    const add = (test, outcome) => {
+    const add = (test, outcome, error) => {
       reported.add(test)
       pending.delete(test)
-      report.test(fileOf(test), test.titlePath(), outcome)
+      report.test(fileOf(test), test.titlePath(), outcome, error)
     }
     runner.once('start', () => {
       runner.suite.eachTest((test) => {
@@ -168,11 +176,11 @@ module.exports = class extends Spec {
     runner.on('retry', (test) => pending.delete(test))
     runner.on('pass', (test) => add(test, 'pass'))
     runner.on('pending', (test) => add(test, 'skip'))
-    runner.on('fail', (test) => {
+    runner.on('fail', (test, error) => {
       if (test.type === 'hook') report.file(fileOf(test.ctx?.currentTest ?? test))
       // A test may fail after it has passed, and more than once.
       else if (reported.has(test)) report.file(fileOf(test))
-      else add(test, 'fail')
+      else add(test, 'fail', error)
     })
     runner.once('end', () => {
       for (const test of pending) if (!reported.has(test)) add(test, 'fail')

@@ -9,7 +9,8 @@
  *    pass, or none fails and they have seen one that does.
  *
  * Lines are JSON arrays:
- * - `[nonce, "test", [file, suite…, title], outcome]`
+ * - `[nonce, "test", [file, suite…, title], outcome]`, for one that failed with a message and the
+ *   place of the project that is innermost on the stack: `[message, path, line]`
  * - `[nonce, "file", path]`: a file that could not be loaded or stopped before its tests were done
  * - `[nonce, "idle", path]`: a file that exited with 0 without a test
  * - `[nonce, "end"]`
@@ -21,6 +22,7 @@ import { join } from 'node:path'
 import type { TestOutcome } from '../../test-outcomes.js'
 import { readFolder } from '../../workspace/read-folder.js'
 import { readCanaries } from './canaries.js'
+import { detailsOf } from './failed-tests.js'
 import { readLineFile } from './line-file.js'
 import { TestCollector } from './outcomes.js'
 import type { ReportPlace, ReportProblem, TestReport } from './types.js'
@@ -90,7 +92,7 @@ class ReportLines {
       return 'invalid'
     }
     if (!Array.isArray(parsed) || parsed[0] !== this.#nonce || this.ended) return 'invalid'
-    const [, kind, subject, outcome] = parsed as unknown[]
+    const [, kind, subject, outcome, details] = parsed as unknown[]
     const collector = this.#collector
     if (kind === 'end') this.ended = true
     else if (kind === 'file' && typeof subject === 'string') {
@@ -99,7 +101,7 @@ class ReportLines {
     } else if (kind === 'idle' && typeof subject === 'string') collector.addIdle(subject)
     else if (kind === 'test' && isNames(subject) && isOutcome(outcome)) {
       this.#told[outcome] += 1
-      await collector.addTest(subject, outcome)
+      await collector.addTest(subject, outcome, detailsOf(details))
     } else return 'invalid'
     return collector.isTooLarge ? 'too_large' : null
   }

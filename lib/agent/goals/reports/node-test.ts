@@ -5,6 +5,7 @@ import { nodePackages } from '../runner-files.js'
 import { CANARIES } from './assert-canaries.js'
 import { ASSERT_LOCK } from './assert-lock.js'
 import { CANARY_FOLDER } from './canaries.js'
+import { FAILURE_OF } from './failed-tests.js'
 import { FUNCTION_PLACES } from './function-places.js'
 import { NODE_TEST_OUTCOMES } from './node-test-outcomes.js'
 import { NODE_TEST_PROCESS } from './node-test-process.js'
@@ -40,7 +41,7 @@ const REPORTER = String.raw`
 import { closeSync, openSync, writeSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-
+${FAILURE_OF}
 const nonce = '@NONCE@'
 const root = @ROOT@
 const inner = process.env.RUNWRIGHT_REPORTED === nonce
@@ -86,7 +87,10 @@ export default async function* report(source) {
       if (data.details?.type === 'suite') continue
       const skipped = data.skip !== undefined || (data.todo !== undefined && type === 'test:fail')
       const outcome = skipped ? 'skip' : type === 'test:pass' ? 'pass' : 'fail'
-      write('test', [file, ...titles.slice(0, data.nesting + 1)], outcome)
+      const { error } = data.details ?? {}
+      const isOwn = outcome === 'fail' && error?.failureType !== 'subtestsFailed'
+      const failure = isOwn ? [failureOf(error?.cause ?? error, root)] : []
+      write('test', [file, ...titles.slice(0, data.nesting + 1)], outcome, ...failure)
     }
   }
   for (const [file, left] of open) if (left > 0) write('file', named(file))

@@ -4,6 +4,7 @@ import { LongWork } from '../../../internal/time.js'
 import { storableText } from '../../../internal/text.js'
 import { redactor } from '../../redaction/redactor.js'
 import type { TestOutcome } from '../../test-outcomes.js'
+import { MAX_FAILED, NO_DETAILS, type FailedTest, type FailureDetails } from './failed-tests.js'
 import { isFile, NAME_SEPARATOR } from './test-names.js'
 import { TestTable } from './test-table.js'
 import type { CanaryReport, ReportedTest, ReportProblem, TestReport } from './types.js'
@@ -42,6 +43,7 @@ export class TestCollector {
   isTooLarge = false
   #tests: NamedTests | TestTable = new NamedTests()
   readonly #idle: string[] = []
+  readonly #failed: FailedTest[] = []
   readonly #work = new LongWork()
   /** Characters of the names of tests, and of files. */
   #stored = 0
@@ -52,22 +54,26 @@ export class TestCollector {
 
   /** Adds tests, of which a single name is a file; false when the report is too large. */
   async addAll(tests: Iterable<ReportedTest>): Promise<boolean> {
-    for (const { names, outcome } of tests) {
+    for (const { names, outcome, message = '' } of tests) {
       if (names.length === 1) await this.addFile(names[0]!, outcome)
-      else await this.addTest(names, outcome)
+      else await this.addTest(names, outcome, { message, at: null })
       if (this.isTooLarge) return false
     }
     return true
   }
 
   /** Adds a test. Names need not be unique: later ones are numbered, in the order of the report. */
-  async addTest(names: readonly string[], outcome: TestOutcome): Promise<void> {
+  async addTest(
+    names: readonly string[],
+    outcome: TestOutcome,
+    details: FailureDetails = NO_DETAILS,
+  ): Promise<void> {
     // Checked first: a few long names of suites would be copied into the name of each test.
     if (!fits(names)) this.isTooLarge = true
     if (this.isTooLarge) return
     this.#noteFile(names[0]!, outcome)
     const full = shorten(names.map(oneLine).join(NAME_SEPARATOR))
-    await this.#set(await this.#untaken(full), outcome)
+    await this.#set(await this.#untaken(full), outcome, details)
   }
 
   #noteFile(name: string, outcome: TestOutcome): void {
@@ -80,7 +86,7 @@ export class TestCollector {
   /** Adds a file or package that is broken as a whole. */
   async addFile(name: string, outcome: TestOutcome = 'fail'): Promise<void> {
     if (!fits([name])) this.isTooLarge = true
-    else await this.#set(shorten(name), outcome)
+    else await this.#set(shorten(name), outcome, NO_DETAILS)
   }
 
   /** Adds a file that ran and reported no test. */
@@ -94,6 +100,7 @@ export class TestCollector {
     const silenced = canaries.unfinished.filter((subject) => this.#passesIn(subject))
     return {
       tests: tests instanceof TestTable ? tests : tests.outcomes,
+      failed: this.#failed,
       files: [...this.#testFiles.keys()],
       idle: reportsIdle ? this.#idle : null,
       canaries: canaries.ended > 0 && silenced.length === 0,
@@ -124,7 +131,7 @@ export class TestCollector {
     return untaken
   }
 
-  async #set(name: string, outcome: TestOutcome): Promise<void> {
+  async #set(name: string, outcome: TestOutcome, details: FailureDetails): Promise<void> {
     if (this.#work.isDue) await this.#work.next()
     const { size } = this.#tests
     if (!this.#tests.has(name)) {
@@ -133,6 +140,8 @@ export class TestCollector {
       if (size >= MAX_TESTS) this.isTooLarge = true
     }
     if (this.isTooLarge) return
+    if (outcome === 'fail' && this.#failed.length < MAX_FAILED)
+      this.#failed.push({ name, ...details })
     const isBig = size >= MAX_NAMED || this.#stored > MAX_STORED
     if (isBig && this.#tests instanceof NamedTests) this.#tests = await this.#hash(this.#tests)
     this.#tests.set(name, outcome)

@@ -1,5 +1,6 @@
 import { pythonPackages } from '../runner-files.js'
 import { CANARY_FOLDER } from './canaries.js'
+import { PYTHON_FAILURE } from './failed-tests.js'
 import { readLines } from './lines.js'
 import { PYTHON_CANARIES } from './python-canaries.js'
 import { PYTHON_GUARD } from './python-guard.js'
@@ -62,6 +63,14 @@ def _names(nodeid):
 
 
 ${PYTHON_WRITER}
+${PYTHON_FAILURE}
+
+def _places(longrepr):
+    entries = getattr(getattr(longrepr, 'reprtraceback', None), 'reprentries', [])
+    found = [getattr(entry, 'reprfileloc', None) for entry in reversed(entries)]
+    found.append(getattr(longrepr, 'reprcrash', None))
+    return [(place.path, place.lineno) for place in found if place is not None]
+
 
 class _Report(_Writer):
     def __init__(self, rootdir):
@@ -69,6 +78,7 @@ class _Report(_Writer):
         prefix = os.path.relpath(os.path.realpath(rootdir), ROOT).replace(os.sep, '/')
         self.prefix = '' if prefix == '.' else prefix + '/'
         self.outcomes = {}
+        self.failures = {}
         self.files = {}
 
     def pytest_itemcollected(self, item):
@@ -86,6 +96,10 @@ class _Report(_Writer):
         known = self.outcomes.get(report.nodeid)
         if report.failed:
             now = 'fail'
+            crash = getattr(report.longrepr, 'reprcrash', None)
+            message = getattr(crash, 'message', None) or report.longrepr or ''
+            failure = _failure(message, _places(report.longrepr))
+            self.failures.setdefault(report.nodeid, failure)
         elif report.skipped:
             now = 'skip'
         elif report.when == 'call':
@@ -99,7 +113,8 @@ class _Report(_Writer):
         for path in self.files:
             self.write('file', self.prefix + path)
         for nodeid, outcome in self.outcomes.items():
-            self.write('test', _names(self.prefix + nodeid), outcome or 'fail')
+            failure = [self.failures[nodeid]] if nodeid in self.failures else []
+            self.write('test', _names(self.prefix + nodeid), outcome or 'fail', *failure)
         self.end()
 
 

@@ -1,6 +1,7 @@
 import type { Deed } from '../../check-files.js'
 import type { TestOutcome, TestOutcomes } from '../../test-outcomes.js'
 import type { ShellCommand, ShellWord } from '../shell-commands.js'
+import type { FailedTest } from './failed-tests.js'
 import type { TestTable } from './test-table.js'
 
 export type { Deed } from '../../check-files.js'
@@ -30,6 +31,8 @@ export interface ReportPlace {
 export interface ReportedTest {
   readonly names: readonly string[]
   readonly outcome: TestOutcome
+  /** Why it failed. */
+  readonly message?: string
 }
 
 export interface TestReport {
@@ -40,6 +43,8 @@ export interface TestReport {
    * files; there the names of tests begin with the file that holds them.
    */
   readonly idle: readonly string[] | null
+  /** The first tests and files that failed. */
+  readonly failed: readonly FailedTest[]
   /** Files that reported tests. */
   readonly files: readonly string[]
   /** True when assertions that must fail did fail, at the end of all that ran tests. */

@@ -1,5 +1,6 @@
 import { pythonPackages } from '../runner-files.js'
 import { CANARY_FOLDER } from './canaries.js'
+import { PYTHON_FAILURE } from './failed-tests.js'
 import { readLines } from './lines.js'
 import { PYTHON_CANARIES } from './python-canaries.js'
 import { PYTHON_GUARD } from './python-guard.js'
@@ -32,7 +33,7 @@ export const unittest: TestRunner = {
  * before any code of the workspace is loaded. The module takes itself out of `sys.modules`.
  */
 const HOOK = String.raw`
-import importlib.util, json, os, sys, time, types
+import importlib.util, json, os, sys, time, traceback, types
 
 NONCE = '@NONCE@'
 ROOT = @ROOT@
@@ -40,6 +41,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 ${PYTHON_WRITER}
+${PYTHON_FAILURE}
 
 ${PYTHON_CANARIES}
 
@@ -49,16 +51,18 @@ class _Report(_Writer):
     def __init__(self):
         super().__init__()
         self.outcomes = {}
+        self.failures = {}
         self.files = {}
 
     def end(self):
         for path in self.files:
             self.write('file', path)
-        for (names, _), outcome in self.outcomes.items():
-            self.write('test', list(names), outcome or 'fail')
+        for key, outcome in self.outcomes.items():
+            failure = [self.failures[key]] if outcome == 'fail' and key in self.failures else []
+            self.write('test', list(key[0]), outcome or 'fail', *failure)
         super().end()
 
-    def note(self, test, outcome):
+    def note(self, test, outcome, err=None):
         key = self.key(test)
         if key is None:
             return
@@ -74,6 +78,8 @@ class _Report(_Writer):
         rank = (None, 'pass', 'skip', 'fail')
         if rank.index(outcome) > rank.index(self.outcomes.get((key, number))):
             self.outcomes[(key, number)] = outcome
+        if err is not None:
+            self.failures.setdefault((key, number), _details(err))
 
     def key(self, test):
         test = getattr(test, 'test_case', test)
@@ -89,6 +95,16 @@ class _Report(_Writer):
         path = getattr(module, '__file__', None)
         place = _relative(path) if path else kind.__module__
         return tuple([place] + kind.__qualname__.split('.') + [getattr(test, '_testMethodName')])
+
+
+def _details(err):
+    try:
+        kind, value, trace = err
+        message = ''.join(traceback.format_exception_only(kind, value)).strip()
+        frames = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(trace)]
+        return _failure(message, frames[::-1])
+    except BaseException:
+        return []
 
 
 def _relative(path):
@@ -124,11 +140,11 @@ def _mixed(kind):
             super().addSuccess(test)
 
         def addError(self, test, err):
-            _state['report'] and _state['report'].note(test, 'fail')
+            _state['report'] and _state['report'].note(test, 'fail', err)
             super().addError(test, err)
 
         def addFailure(self, test, err):
-            _state['report'] and _state['report'].note(test, 'fail')
+            _state['report'] and _state['report'].note(test, 'fail', err)
             super().addFailure(test, err)
 
         def addSkip(self, test, reason):
@@ -146,7 +162,7 @@ def _mixed(kind):
 
         def addSubTest(self, test, subtest, err):
             if _state['report'] and err is not None:
-                _state['report'].note(test, 'fail')
+                _state['report'].note(test, 'fail', err)
             super().addSubTest(test, subtest, err)
 
     Reported.__name__ = kind.__name__
