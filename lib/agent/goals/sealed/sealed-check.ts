@@ -138,7 +138,8 @@ export class SealedChecks implements RunChecks {
       const work = async (copy: SealedCopy): Promise<InCopy> => {
         const verdict = await copy.check(goal, baselineTests)
         const cause = couldNotRun(verdict, goal, copy.root)
-        return { verdict, cause, asked: await askGit(copy, await scriptOf(goal, copy.root)) }
+        const asked = await askGit(copy, await scriptOf(goal, copy.root))
+        return { verdict: copy.withoutPlace(verdict), cause, asked }
       }
       const hasFailed = ({ cause }: InCopy): boolean => cause !== null
       const found = await this.#copies.withPackages(context, work, [], hasFailed)

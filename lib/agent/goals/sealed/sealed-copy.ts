@@ -92,6 +92,13 @@ export class SealedCopy {
     return { ...verdict, assurance: { ...verdict.assurance, sealed: true } }
   }
 
+  /** The verdict with relative paths: nobody can open those of the copy later. */
+  withoutPlace(verdict: GoalVerdict): GoalVerdict {
+    const output = verdict.output.replaceAll(`file://${this.root}/`, '')
+      .replaceAll(`${this.root}/`, '').replaceAll(this.root, '.')
+    return { ...verdict, output }
+  }
+
   /** What a command of ours prints in the copy; null when it fails. */
   async output(command: string): Promise<string | null> {
     const { mark, signal } = this.#context

@@ -67,6 +67,21 @@ test('what fails in the copy is no success, and names what was left out', async 
   assert.match(verdict.output, /- test\/new\.test\.js \(left out: folders of tests, snapshots/)
 })
 
+test('paths in a copy are shown as relative ones', async (t) => {
+  const says = ({ cwd }: Given): string =>
+    `${cwd}/a.js:1 file://${cwd}/b.js /other/c.js in ${cwd}\n`
+  const shown = /a\.js:1 b\.js \/other\/c\.js in \.\n$/
+  const world = await started(new SealedFlow(t))
+  world.play = (given) => ({ exitCode: given.copy === null ? 0 : 1, output: says(given) })
+  assert.match((await world.later()).verdict.output, shown)
+  world.play = (given) => ({ exitCode: 0, output: says(given) })
+  assert.match((await world.later()).verdict.output, shown)
+  const first = new SealedFlow(t)
+  first.mode = 'require'
+  first.play = (given) => ({ exitCode: 1, output: says(given) })
+  assert.match((await first.first()).verdict.output, shown)
+})
+
 test('files of the check that a dying process changes are as at the start in the copy', async (t) => {
   const world = await started(new SealedFlow(t))
   let kills = 0

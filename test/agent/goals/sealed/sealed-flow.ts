@@ -39,8 +39,9 @@ export interface Given {
   readonly report: (outcomes: TestOutcomes, canaries?: boolean, deeds?: Deeds) => void
 }
 
-/** What commands do, as a function; returns an exit code, or that and how long they took. */
-export type Play = (given: Given) => number | { readonly exitCode: number; readonly ms: number }
+/** What commands do, as a function; returns an exit code, or that with time and output. */
+export type Play = (given: Given) =>
+  number | { readonly exitCode: number; readonly ms?: number; readonly output?: string }
 
 /** A check that only its exit code decides. */
 export const GOAL: GoalSpec = {
@@ -229,8 +230,9 @@ export class SealedFlow extends World {
       writeReport(writable[0]!, outcomes, canaries, deeds)
     const play = isStart ? this.playStart : this.play
     const played = play({ cwd, command, copy, env, report, folder: writable[0]! })
-    const { exitCode, ms } = typeof played === 'number' ? { exitCode: played, ms: 1 } : played
-    return { exitCode, output: '', truncated: false, timedOut: false, durationMs: ms }
+    const result = typeof played === 'number' ? { exitCode: played } : played
+    const { exitCode, ms = 1, output = '' } = result
+    return { exitCode, output, truncated: false, timedOut: false, durationMs: ms }
   }
 }
 
