@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { relative } from 'node:path'
+import { relative, resolve } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import {
@@ -8,10 +8,13 @@ import {
 import { readGo } from '../../../lib/agent/goals/reports/go.js'
 import { TestCollector } from '../../../lib/agent/goals/reports/outcomes.js'
 
+/** A file of the folder `/work`, as from the folder of this process. */
+const HERE = relative(process.cwd(), '/work/sum.js')
+
 /** The function that reporters for JavaScript have in them. */
-const failureOf = new Function('relative', 'fileURLToPath', `${FAILURE_OF}; return failureOf`)(
-  relative, fileURLToPath,
-) as (error: unknown, root: string) => unknown[]
+const failureOf = new Function(
+  'relative', 'resolve', 'fileURLToPath', `${FAILURE_OF}; return failureOf`,
+)(relative, resolve, fileURLToPath) as (error: unknown, root: string) => unknown[]
 
 const STACK = `TypeError: no such thing
     at check (/work/node_modules/assert-more/index.js:3:9)
@@ -25,6 +28,9 @@ for (const [what, error, expected] of [
   ['the text of an error', STACK, ['TypeError: no such thing', 'my files/sum.js', 12]],
   ['an error whose stack lacks its message',
     { message: 'expected 1', stack: 'Error\n    at /work/a.js:1:1' }, ['expected 1', 'a.js', 1]],
+  ['an error with a relative place',
+    { message: 'x', stack: `Error: x\n    at async node:fs:1:2\n    at sum (${HERE}:3:4)` },
+    ['Error: x', 'sum.js', 3]],
   ['an error without a place in the project',
     { message: 'x', stack: 'Error: x\n    at /other/a.js:1:1' }, ['Error: x']],
   ['an error in colours', { message: 'x', stack: 'Error: \u001b[31mx\u001b[39m' }, ['Error: x']],

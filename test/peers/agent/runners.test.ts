@@ -138,6 +138,10 @@ for (const runner of RUNNERS) {
     assert.deepEqual([run.spec.name, run.spec.reporter], ['npm-test', runner.name])
     const first = await run.check()
     assert.equal(first.reason, '2 of 4 tests fail', first.output)
+    const [adds, addsUp] = ['adds', 'many > adds up'].map((title) =>
+      String.raw`- ${runner.testFile} > ${title}\n(?: {4}.*\n)+? {4}at ${runner.testFile}:\d+\n`,
+    )
+    assert.match(first.output, new RegExp(`^Failing tests:\n${adds}${addsUp}`))
     assert.deepEqual(first.tests, firstTests(runner))
     assert.match(first.output, /adds up/, 'the readable report stays')
     assert.ok(!first.output.includes('runwright-check'), first.output)

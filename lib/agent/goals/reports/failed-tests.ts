@@ -72,10 +72,10 @@ export function listFailed(failed: readonly FailedTest[], count: number): string
 
 /**
  * JavaScript source of `failureOf(error, root)`, which gives `[message, file, line]`; `error` is
- * one, or the text of one with its stack. Expects `relative` and `fileURLToPath`.
+ * one, or the text of one with its stack. Expects `relative`, `resolve` and `fileURLToPath`.
  */
 export const FAILURE_OF: string = String.raw`
-const FRAME = /^at (?:[^(]*\()?((?:file:\/\/)?\/[^()]*):(\d+):\d+\)?$/
+const FRAME = /^at (?:[^(]*\(|async )?([^()]*):(\d+):\d+\)?$/
 
 function failureOf(error, root) {
   try {
@@ -87,8 +87,10 @@ function failureOf(error, root) {
     const text = (head.includes(message) ? head : message).replace(/\x1b\[[\d;]*m/g, '')
     for (const line of first < 0 ? [] : lines.slice(first)) {
       const [, place, number] = FRAME.exec(line.trim().slice(0, 1000)) ?? []
-      if (place === undefined) continue
-      const file = relative(root, place.startsWith('file:') ? fileURLToPath(place) : place)
+      if (place === undefined || /^(node:|<)/.test(place)) continue
+      // Mocha shows paths relative to its folder.
+      const path = place.startsWith('file:') ? fileURLToPath(place) : resolve(place)
+      const file = relative(root, path)
       if (file.startsWith('../') || /(^|\/)node_modules\//.test(file)) continue
       return [text.slice(0, 2000), file, Number(number)]
     }

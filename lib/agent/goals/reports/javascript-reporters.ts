@@ -11,7 +11,7 @@ import { FAILURE_OF } from './failed-tests.js'
 export const LINES: string = String.raw`
 'use strict'
 const { closeSync, openSync, writeSync } = require('node:fs')
-const { isAbsolute, relative } = require('node:path')
+const { isAbsolute, relative, resolve } = require('node:path')
 const { fileURLToPath } = require('node:url')
 const { stringify } = JSON
 const HERE = @HERE@
