@@ -59,6 +59,33 @@ describe('messages in a PostgresStore', { skip: noPostgres }, () => {
     assert.deepEqual(rows, [])
   })
 
+  test('may_change is set by any process, of a run that another one drives or nobody does', async (t) => {
+    const schema = newSchema()
+    const cwd = scratch(t)
+    let open: () => void = () => undefined
+    const first = new Promise<void>((resolve) => (open = resolve))
+    await engineOf(t, schema, cwd, 600_000, async () => await first.then(() => ({})))
+    const [one, two] = [await watcher(t, schema, cwd), await watcher(t, schema, cwd)]
+    const runId = await create(one, cwd, { hitl_enabled: true, max_iterations: 2 })
+    await follow(one, runId, ({ kind }) => kind === 'step_start')
+    const update = { may_change: ['test/**'] }
+    const key = { idempotencyKey: 'k' }
+    for (const engine of [one, two])
+      assert.deepEqual((await engine.update(runId, update, key)).may_change, update.may_change)
+    open()
+    await follow(one, runId, ({ kind }) => kind === 'human_check_required')
+    // At a gate, no process drives it.
+    assert.equal((await two.update(runId, { may_change: [] })).may_change, null)
+    assert.equal((await one.get(runId)).may_change, null)
+    await one.abort(runId)
+    const events = await follow(two, runId)
+    assertInvariants(events)
+    const lists = events.flatMap((event) =>
+      event.kind === 'user_message' ? [event.payload.may_change] : [],
+    )
+    assert.deepEqual(lists, [['test/**'], []])
+  })
+
   test('messages to runs that nobody holds are appended by the process that gets them', async (t) => {
     const schema = newSchema()
     const cwd = scratch(t)
