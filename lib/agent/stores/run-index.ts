@@ -2,9 +2,9 @@
  * The in-memory index of runs: lists, counts and lookup by idempotency key. Shared by MemoryStore
  * and FileStore, so that both return the same pages.
  *
- * 1. Runs are in sorted arrays, oldest first: one of all runs, one per status, tenant and root. A
- *    page looks at the shortest of them that contain its runs, in slices: the next one begins at
- *    the key where the last one ended, so no run is looked at twice.
+ * 1. Runs are in sorted arrays, oldest first: one of all runs, one per status, tenant, root and
+ *    folder. A page looks at the shortest of them that contain its runs, in slices: the next one
+ *    begins at the key where the last one ended, so no run is looked at twice.
  * 2. Other conditions and orders have no lists: a page of them looks at every run.
  * 3. A cursor names the last run of its page rather than an offset: runs added or removed in the
  *    meantime cause neither repeats nor gaps.
@@ -46,6 +46,8 @@ export class RunIndex<R extends IndexedRun> {
   readonly #byTenant = new Map<string | null, OrderedRuns<R>>()
   /** Children by the root of their tree: runs look for them, as do deletion and retention. */
   readonly #byRoot = new Map<string, OrderedRuns<R>>()
+  /** Each run that begins looks for earlier ones in its folder. */
+  readonly #byFolder = new Map<string, OrderedRuns<R>>()
   #endedRoots = 0
   readonly #operating = new Set<R>()
   /** The tenants of each folder; null until there has been a need for them. */
@@ -75,6 +77,7 @@ export class RunIndex<R extends IndexedRun> {
     if (run.child !== null) addTo(this.#byRoot, run.child.root, run)
     else if (isTerminal(run.status)) this.#endedRoots += 1
     if (run.operates) this.#operating.add(run)
+    if (run.cwd !== null) addTo(this.#byFolder, run.cwd, run)
     if (run.cwd) this.#folders?.add(run.tenant, run.cwd)
   }
 
@@ -89,6 +92,7 @@ export class RunIndex<R extends IndexedRun> {
     if (run.child !== null) removeFrom(this.#byRoot, run.child.root, run)
     else if (isTerminal(run.status)) this.#endedRoots -= 1
     this.#operating.delete(run)
+    if (run.cwd !== null) removeFrom(this.#byFolder, run.cwd, run)
     if (run.cwd) this.#folders?.remove(run.tenant, run.cwd)
   }
 
@@ -110,7 +114,10 @@ export class RunIndex<R extends IndexedRun> {
 
   /** Fills in what is not known of a run, whose index was written by an earlier version. */
   complete(run: R, { details }: RunHead): void {
-    run.cwd ??= details.cwd
+    if (run.cwd === null) {
+      run.cwd = details.cwd
+      if (this.#byId.get(run.runId) === run) addTo(this.#byFolder, run.cwd, run)
+    }
     if (run.metadata !== null) return
     run.metadata = metadataKeys(details.metadata)
     run.endReason ??= details.end_reason
@@ -186,9 +193,11 @@ export class RunIndex<R extends IndexedRun> {
   }
 
   /** The shortest lists that contain every matching run. */
-  #candidates({ tenant, status = [], root }: RunQuery): readonly OrderedRuns<R>[] {
+  #candidates({ cwd, tenant, status = [], root }: RunQuery): readonly OrderedRuns<R>[] {
     const choices: (readonly (OrderedRuns<R> | undefined)[])[] = [[this.#all]]
     if (tenant !== undefined) choices.push([this.#byTenant.get(tenant)])
+    // Before this question, every run is asked for its folder.
+    if (cwd !== undefined) choices.push([this.#byFolder.get(cwd)])
     if (status.length > 0) choices.push([...new Set(status)].map((one) => this.#byStatus[one]))
     if (root !== undefined) choices.push([this.#byRoot.get(root), this.#listOf(root)])
     const sizes = choices.map((lists) => lists.reduce((sum, list) => sum + (list?.size ?? 0), 0))

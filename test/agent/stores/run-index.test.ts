@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { MemoryStore, type EndReason, type RunHead, type RunQuery } from 'runwright/agent'
 import { sampleRun } from '../../../lib/agent/testing/sample-records.js'
+import { foldHead } from '../../../lib/agent/log/head.js'
 import type { IndexedRun } from '../../../lib/agent/stores/indexed-run.js'
 import { folderOrder, metadataKeys } from '../../../lib/agent/stores/list-query.js'
 import { RunIndex } from '../../../lib/agent/stores/run-index.js'
@@ -204,11 +205,33 @@ test(`pages are right while runs change during pauses, with RUNWRIGHT_SEED=${see
 test('a list that has to look at every run pauses often', () => {
   const world = new World(new Random(1))
   for (let i = 0; i < 10_000; i++) world.add()
-  for (const query of [{ cwd: '/none' }, { search: 'none' }, { sort: 'cwd' }] as const) {
+  for (const query of [{ goal: 'none' }, { search: 'none' }, { sort: 'cwd' }] as const) {
     let pauses = 0
     for (const _ of pausesOf(world.index, { limit: 50, ...query })) pauses += 1
     assert.ok(pauses >= 30, `${pauses} pauses`)
   }
+})
+
+test('a list of one folder looks at the runs in it alone', () => {
+  const world = new World(new Random(1))
+  for (let i = 0; i < 10_000; i++) world.add()
+  const some = { ...world.runs[0]!, createdMs: 1_000, cwd: '/some' }
+  const known = { ...some, runId: 'known' }
+  // In the index of an earlier version, the folder is missing.
+  const unknown: IndexedRun = { ...some, runId: 'unknown', createdMs: 2_000, cwd: null }
+  for (const run of [known, unknown]) world.index.add(run)
+  const ids = (): readonly string[] => {
+    const scan = world.index.page({ limit: 50, cwd: '/some' }).next()
+    assert.equal(scan.done, true, 'it paused')
+    return scan.value?.runs.map(({ runId }) => runId) ?? []
+  }
+  assert.deepEqual(ids(), ['known'])
+  const [created] = sampleRun('unknown', { createdAt: 2, cwd: '/some' })
+  world.index.complete(unknown, foldHead(null, created!))
+  assert.deepEqual(ids(), ['unknown', 'known'])
+  world.index.remove(known)
+  world.index.remove(unknown)
+  assert.deepEqual(ids(), [])
 })
 
 function* pausesOf(index: RunIndex<IndexedRun>, query: RunQuery): Generator<void> {
