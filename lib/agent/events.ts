@@ -516,6 +516,11 @@ export interface PrivatePayloads {
   readonly checkpoint: {
     /** The `seq` of the checkpoint before; null for the first. */
     readonly previous: number | null
+    /**
+     * Of the first: the tree with which checks compare the folder in its place, as it has changes
+     * that an earlier run has left. Absent if it has none.
+     */
+    readonly check_start?: string
   }
   readonly files_changing: {
     /** The paths that get the content of `after`; null for all that differ. */
@@ -559,6 +564,11 @@ export interface PrivatePayloads {
     readonly files?: CheckedFiles
     /** True when the judge reached no verdict and is asked again; absent without a judge. */
     readonly undecided?: boolean
+    /**
+     * Of a first check that goes by `check_start`: the files of the check as they were then. They
+     * replace those that were found when the run began.
+     */
+    readonly baseline?: GoalBaseline
   }
 }
 

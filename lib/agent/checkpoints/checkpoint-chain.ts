@@ -12,30 +12,46 @@ import type { Captured } from '../workspace/tracked-folder.js'
 
 type CheckpointRecord = Extract<RunRecord, { kind: 'checkpoint' }>
 
-/** The record of a checkpoint of a run with this head. */
+/**
+ * The record of a checkpoint of a run with this head.
+ *
+ * @param checkStart see the private part of the record
+ */
 export function checkpointDraft(
   { checkpoint_id, files, bytes, new_bytes, left_out }: Captured,
   reason: CheckpointReason,
   { details, checkpointSeq }: RunHead,
+  checkStart: string | null = null,
 ): RecordDraft {
   return {
     kind: 'checkpoint',
     iteration: details.iteration,
     payload: { checkpoint_id, reason, files, bytes, new_bytes, left_out },
-    private: { previous: checkpointSeq ?? null },
+    private: {
+      previous: checkpointSeq ?? null,
+      ...(checkStart !== null && { check_start: checkStart }),
+    },
   }
 }
 
 /** The checkpoints of a run, newest first. */
 export async function* newestFirst(
   store: RecordReader,
-  { details, checkpointSeq }: RunHead,
+  head: RunHead,
 ): AsyncGenerator<Checkpoint> {
+  for await (const record of checkpointRecords(store, head)) yield checkpointOf(record)
+}
+
+/** Their records, newest first. */
+export async function* checkpointRecords(
+  store: RecordReader,
+  { details, checkpointSeq }: RunHead,
+): AsyncGenerator<CheckpointRecord> {
   let seq = checkpointSeq ?? 0
   while (seq > 0) {
     const [record] = await store.read(details.run_id, seq - 1, 1)
     if (record?.kind !== 'checkpoint' || record.seq !== seq) return
-    yield checkpointOf(record)
+    yield record
     const previous = record.private?.previous ?? 0
     // A damaged log must not make this endless.
     seq = previous < seq ? previous : 0

@@ -279,6 +279,7 @@ async function* rootsOf(
     const [record] = await store.read(run_id, seq - 1, 1)
     if (record?.kind !== 'checkpoint') return await assertDeleted(store, run_id)
     yield record.payload.checkpoint_id
+    if (record.private?.check_start !== undefined) yield record.private.check_start
     const previous: number | null = record.private?.previous ?? null
     // Whatever the log holds, this ends.
     seq = previous !== null && previous < seq ? previous : null

@@ -2,7 +2,9 @@
  * The checkpoints of one run while this process drives it.
  *
  * 1. The first one is made before the first check if that runs in place, and otherwise beside the
- *    first model call. It is in the log before the first call of a tool that is not a read.
+ *    first model call. It is in the log before the first call of a tool that is not a read; and
+ *    before the first check if an earlier run has left changes, for then it names the start that
+ *    checks compare with (see `check-start.ts`).
  * 2. A later one is made only after something that may have changed files, and recorded only if
  *    something did change.
  * 3. What a checkpoint needs is stored before its record; until that is durable, nothing of it is
@@ -27,10 +29,11 @@ import { netChanges } from '../workspace/net-changes.js'
 import { readContent, readTree } from '../workspace/read-tree.js'
 import { readDifference } from '../workspace/load-tree-diff.js'
 import { planFolders } from '../workspace/tree-folders.js'
+import { composeStart, type EarlierRun } from './check-start.js'
 import { checkpointDraft } from './checkpoint-chain.js'
 import { deliveredTree } from './delivered.js'
 import type { CheckpointSettings } from './settings.js'
-import type { Tree, TreeEntry } from '../tree.js'
+import type { LeftOut, Tree, TreeEntry } from '../tree.js'
 import { applySteps, planRestore } from '../workspace/apply.js'
 import { outsideTree, pathsLeftOut } from '../workspace/left-out.js'
 
@@ -91,16 +94,73 @@ export class RunCheckpoints implements AsyncDisposable {
     this.#first.catch(() => undefined) // what waits for it gets the error
   }
 
-  /** The folder's files as they were at the start of the run. */
+  /**
+   * Records the first checkpoint of a run whose checks need one, unless there is one: before the
+   * first check of a run that begins in a folder in which an earlier one has left changes.
+   *
+   * @throws what the store of runs or objects throws while it is unavailable; the signal's reason.
+   */
+  async recordStart(
+    earlier: EarlierRun | null,
+    log: LogWriter,
+    signal: AbortSignal,
+  ): Promise<void> {
+    if (log.state.checkpoints !== null || this.#isOff) return
+    await this.#settings.use.capturing(async (objects) => {
+      const captured = await this.#capture(log, objects, signal)
+      if (captured === null) {
+        this.#isOff = true
+        return
+      }
+      const start = earlier && (await this.#startAfter(earlier, captured, log, objects))
+      await log.append([checkpointDraft(captured, 'start', log.state.head, start)])
+      this.#seen = log.state.lastWrite
+    })
+  }
+
+  async #startAfter(
+    earlier: EarlierRun,
+    { checkpoint_id: now }: Captured,
+    log: LogWriter,
+    objects: ObjectStore,
+  ): Promise<string | null> {
+    try {
+      return await composeStart(objects, earlier, now)
+    } catch (error) {
+      if (mayPass(error)) throw error
+      const what = `the files with which run ${earlier.runId} began cannot be read`
+      const why = describeError(error)
+      this.#warn(log, `${what}, so checks compare with the folder as it is: ${why}`)
+      return null
+    }
+  }
+
+  /** What the checkpoint of the start leaves out; null if that is not known. */
+  async leftOutAtStart(
+    { state }: LogWriter,
+    signal: AbortSignal,
+  ): Promise<{ readonly left_out: readonly LeftOut[] } | null> {
+    const { start } = state.checkpoints ?? {}
+    const tree = await this.#treeAt(start, signal)
+    return tree && { left_out: tree.leftOut }
+  }
+
+  async #treeAt(id: string | undefined, signal: AbortSignal): Promise<Tree | null> {
+    if (id === undefined || this.#isOff) return null
+    const { objects } = this.#settings.use
+    return await raceAbort(readTree(objects, id), signal).catch((error: unknown) => {
+      if (mayPass(error)) throw error
+      return null
+    })
+  }
+
+  /** The folder's files as they were at the start of the run, as its checks see that. */
   filesAtStart({ state }: LogWriter, signal: AbortSignal): FilesAtStart {
     const { objects } = this.#settings.use
     const read = async (): Promise<Tree | null> => {
-      const start = state.frozen.fork?.applies_from ?? state.checkpoints?.start
-      if (start === undefined || this.#isOff) return null
-      return await raceAbort(readTree(objects, start), signal).catch((error: unknown) => {
-        if (mayPass(error)) throw error
-        return null
-      })
+      const { checkStart, start } = state.checkpoints ?? {}
+      const id = checkStart ?? state.frozen.fork?.applies_from ?? start
+      return await this.#treeAt(id, signal)
     }
     return new StartFiles(objects, read, () => this.#tracked.manifest(this.#folder.path, signal))
   }

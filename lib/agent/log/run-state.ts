@@ -160,6 +160,8 @@ export interface RunState {
 /** Checkpoints between which people compare: ids of trees. */
 export interface RunTrees {
   readonly start: string
+  /** The tree that checks take for the start; null: that is `start`. */
+  readonly checkStart: string | null
   readonly newest: string
   /** `seq` of the newest. */
   readonly seq: number

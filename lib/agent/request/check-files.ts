@@ -24,7 +24,12 @@ export async function checkFilesOf(store: RecordReader, runId: string): Promise<
         for (const path of Object.keys(record.private?.baseline?.files ?? {}))
           if (!files.has(path)) files.set(path, BY_PATTERN)
       } else if (record.kind === 'goal_check') {
-        const { files: checked, seal, in_place: inPlace } = record.private ?? {}
+        const { baseline, files: checked, seal, in_place: inPlace } = record.private ?? {}
+        if (baseline !== undefined) {
+          // They were found before it was known what an earlier run had changed.
+          files.clear()
+          for (const path of Object.keys(baseline.files)) files.set(path, BY_PATTERN)
+        }
         observed ||= checked !== undefined && checked.verified !== null
         // The first copy may have been checked later.
         start = seal?.start ?? inPlace ?? start

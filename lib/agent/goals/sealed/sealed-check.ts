@@ -13,6 +13,8 @@
  *    a check of the stored files of the start in one.
  * 7. Where that copy cannot run the suite as such, but the folder itself could at the start, there
  *    are no sealed checks for the run.
+ * 8. In a folder in which an earlier run has left changes, a copy of the start comes first. Then
+ *    the folder is checked as by a later check: what is left in files of the check meets no goal.
  *
  * @module
  */
@@ -44,8 +46,9 @@ import { changedOf, statesOf, timesOf } from './file-states.js'
 import { listFiles } from './list-files.js'
 import { isOfTests } from './owners.js'
 import { ownOf, putBack, type Start } from './put-back.js'
-import type { SealedCopy } from './sealed-copy.js'
+import { isInstalled, type SealedCopy } from './sealed-copy.js'
 import type { RunChecks, SealedVerdict } from './sealing.js'
+import { checkStart } from './start-in-copy.js'
 import { changesAround, dataIn, scriptOf, surroundingsOf } from './surroundings.js'
 import { DEPENDENCY_RULE, failed, HELD_OUT, required } from './words.js'
 
@@ -105,6 +108,47 @@ export class SealedChecks implements RunChecks {
     if (start instanceof Unavailable) return this.#unsealed(verdict, start.cause)
     const pending = { lacks: couldNotRun(verdict, goal, cwd) }
     return result(verdict, sealOf({ ...start, ...known, pending }))
+  }
+
+  /**
+   * The first check in a folder in which an earlier run has left changes.
+   *
+   * @param stored see {@link RunChecks}
+   * @throws as {@link SealedChecks.first} does.
+   */
+  async firstAfter(
+    goal: GoalSpec,
+    context: GoalCheckContext,
+    stored: { readonly left_out: readonly LeftOut[] } | null,
+    atStart: FilesAtStart,
+  ): Promise<SealedVerdict> {
+    const since = Date.now() - CLOCK_MS
+    const known = await knownFiles(context, stored)
+    const seen = known && (await orUnavailable(context, async () => {
+      const found = await checkStart(this.#copies, goal, context, atStart)
+      const { asked, silencing, verdict } = found
+      const start = {
+        ...(await this.#startOf(goal, context, verdict, since)), ...known,
+        ...(silencing !== null && { silencing }), ...(asked !== undefined && { asked }),
+      }
+      return { ...found, start }
+    }))
+    // Without a copy of the start, the folder as it is counts.
+    if (seen === null) return await this.first(goal, context, stored)
+    if (seen instanceof Unavailable)
+      return this.#unsealed(await checkGoal(goal, context), seen.cause)
+    if (seen.cause !== null) {
+      // Nothing shows how the start fared in place, but the folder as it is can be asked.
+      const now = await this.#firstInCopy(goal, context, { since, known: known! }, null)
+      if (now.unavailable !== null) return now
+    }
+    const installed = Object.entries(context.baseline.files).filter(([path]) => isInstalled(path))
+    const baseline = { files: { ...seen.files, ...Object.fromEntries(installed) } }
+    const { tests } = seen.verdict
+    const later = { ...context, baseline, baselineTests: tests, isFirst: false }
+    const found = sealOf(seen.start)
+    const checked = await this.later(goal, later, found, atStart)
+    return { ...checked, found, atStart: { baseline, tests } }
   }
 
   /** What only the start shows. */

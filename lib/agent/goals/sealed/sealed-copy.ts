@@ -8,7 +8,7 @@ import type {
 import { isDependencyFolder } from '../../workspace/dependency-folders.js'
 import { foldersAbove } from '../../workspace/net-changes.js'
 import { checkGoal } from '../check.js'
-import { hashFiles } from '../protected-files.js'
+import { captureBaseline, hashFiles } from '../protected-files.js'
 
 /** The environment of checks in a copy. */
 const ENVIRONMENT: Readonly<Record<string, string>> = {
@@ -72,13 +72,11 @@ export class SealedCopy {
     baselineTests: KeptTests | null,
     { hashes = {}, own: ofRun = new Set() }: PutIn,
   ): Promise<GoalVerdict> {
-    const own = (globs: readonly string[]): string[] => globs.filter((one) => !isInstalled(one))
-    const globs = { protected: own(goal.protected), sealed: own(goal.sealed ?? []), runner: [] }
     const env = { ...ENVIRONMENT, ...goal.env }
     const before = Object.entries(this.#baseline.files).filter(([path]) => !ofRun.has(path))
     const asLeft = await hashFiles(this.root, [...ofRun])
     const files = { ...Object.fromEntries(before), ...asLeft, ...hashes }
-    const verdict = await checkGoal({ ...goal, ...globs, env }, {
+    const verdict = await checkGoal({ ...goal, ...ownGlobs(goal), env }, {
       executor: this.#executor,
       cwd: this.root,
       mark: this.#context.mark,
@@ -97,6 +95,12 @@ export class SealedCopy {
     const output = verdict.output.replaceAll(`file://${this.root}/`, '')
       .replaceAll(`${this.root}/`, '').replaceAll(this.root, '.')
     return { ...verdict, output }
+  }
+
+  /** The hashes of all in the copy that the goal protects, but for dependencies. */
+  async protectedFiles(goal: GoalSpec): Promise<GoalBaseline['files']> {
+    const { files } = await captureBaseline({ ...goal, ...ownGlobs(goal) }, this.root)
+    return Object.fromEntries(Object.entries(files).filter(([path]) => !isInstalled(path)))
   }
 
   /** What a command of ours prints in the copy; null when it fails. */
@@ -137,6 +141,15 @@ async function move(from: string, to: string): Promise<void> {
   await rename(from, to)
 }
 
-function isInstalled(path: string): boolean {
+/** The globs of a goal that name no dependencies. */
+function ownGlobs(
+  { protected: globs, sealed = [] }: GoalSpec,
+): Required<Pick<GoalSpec, 'protected' | 'sealed' | 'runner'>> {
+  const own = (all: readonly string[]): string[] => all.filter((one) => !isInstalled(one))
+  return { protected: own(globs), sealed: own(sealed), runner: [] }
+}
+
+/** Is it, or does it lie in, a folder of dependencies? */
+export function isInstalled(path: string): boolean {
   return path.split('/').some(isDependencyFolder)
 }

@@ -2,7 +2,9 @@ import type { CheckedFiles, FilesAtStart, StoredSeal } from '../../check-files.j
 import type { PrivatePayloads } from '../../events.js'
 import type { Executor, IsolatedCopy } from '../../executor.js'
 import type { LeftOut } from '../../tree.js'
-import type { GoalCheckContext, GoalSpec, GoalVerdict } from '../../goal.js'
+import type {
+  GoalBaseline, GoalCheckContext, GoalSpec, GoalVerdict, KeptTests,
+} from '../../goal.js'
 import type { HoldoutRun } from '../holdout/held-out-tests.js'
 
 /** A verdict, and what was found out beside it. */
@@ -14,6 +16,8 @@ export interface SealedVerdict {
   readonly unavailable: string | null
   /** Of a sealed check that was passed, if it is known what the run has changed. */
   readonly files?: CheckedFiles
+  /** Of a first check after an earlier run: what a check of the start has shown. */
+  readonly atStart?: { readonly baseline: GoalBaseline; readonly tests: KeptTests | null }
 }
 
 /** The sealed checks of one run; see `sealed-check.ts`. */
@@ -27,6 +31,17 @@ export interface RunChecks {
     goal: GoalSpec,
     context: GoalCheckContext,
     stored: { readonly left_out: readonly LeftOut[] } | null,
+  ): Promise<SealedVerdict>
+  /**
+   * The first check of a run in whose folder an earlier one has left changes.
+   *
+   * @param stored as for {@link RunChecks.first}
+   */
+  firstAfter(
+    goal: GoalSpec,
+    context: GoalCheckContext,
+    stored: { readonly left_out: readonly LeftOut[] } | null,
+    atStart: FilesAtStart,
   ): Promise<SealedVerdict>
   /** A later check. */
   later(

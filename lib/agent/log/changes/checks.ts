@@ -3,7 +3,7 @@ import { checkFeedback, firstMessage, forkFeedback } from '../../conversation/pr
 import type { RunHead } from '../../run-details.js'
 import { areHashed } from '../../test-outcomes.js'
 import { noteCheck } from '../progress.js'
-import type { Changes, FoldedState, RecordOf } from './change.js'
+import type { Changes, DraftOf, FoldedState, RecordOf, Version } from './change.js'
 
 /** Records which files the newest verdict covers. */
 export function noteFiles(head: RunHead, seq: number, files: CheckedFiles | undefined): void {
@@ -18,14 +18,15 @@ export function noteFiles(head: RunHead, seq: number, files: CheckedFiles | unde
 export const CHECKS: Changes<'goal_check' | 'holdout_evaluation' | 'result'> = {
   goal_check: {
     version: 1,
-    // Version 2 would take the parts of hashed tests for names of tests, and miss those.
-    newerVersion: ({ private: hidden }) => (areHashed(hidden?.tests) ? 3 : 1),
+    newerVersion: versionOfCheck,
     head(head, { payload, private: hidden, seq }) {
       const { details } = head
       if (!payload.cached) noteFiles(head, seq, hidden?.files)
       details.final_state.goal_achieved = payload.achieved
       details.final_state.goal_reason = payload.reason
       details.assurance = payload.assurance ?? null
+      if (hidden?.baseline !== undefined)
+        details.check_files = Object.keys(hidden.baseline.files).length
       if (details.check_files !== null)
         details.check_files += Object.keys(hidden?.seal?.files ?? {}).length
     },
@@ -55,6 +56,13 @@ export const CHECKS: Changes<'goal_check' | 'holdout_evaluation' | 'result'> = {
  */
 const UNDECIDED_BEFORE = 'not judged: '
 
+function versionOfCheck({ private: hidden }: DraftOf<'goal_check'>): Version {
+  // Earlier engines would compare with what an earlier run has left.
+  if (hidden?.baseline !== undefined) return 4
+  // Version 2 would take the parts of hashed tests for names of tests, and miss those.
+  return areHashed(hidden?.tests) ? 3 : 1
+}
+
 function isUndecided({ payload, private: hidden }: RecordOf<'goal_check'>): boolean {
   return hidden?.undecided ?? payload.reason.startsWith(UNDECIDED_BEFORE)
 }
@@ -68,7 +76,8 @@ function foldCheck(state: FoldedState, record: RecordOf<'goal_check'>): void {
     // Attempts and delegates begin with the files of the run that started them, and no verdict.
     state.areTestsLate = state.lastCheck !== null || state.head.details.forked_from !== null
   }
-  const { files = null, seal, in_place: start } = hidden ?? {}
+  const { baseline, files = null, seal, in_place: start } = hidden ?? {}
+  if (baseline !== undefined) state.baseline = baseline
   if (!payload.cached) state.checkedFiles = files
   if (seal !== undefined) foldSeal(state, seal)
   else if (start !== undefined) foldSeal(state, { files: {}, reasons: {}, start })

@@ -15,16 +15,19 @@ export const FILES: Changes<
 > = {
   checkpoint: {
     version: 1,
+    // Earlier engines would take what an earlier run has changed for the start.
+    newerVersion: ({ private: hidden }) => (hidden?.check_start === undefined ? 1 : 4),
     followsEnd: true,
     head(head, { payload, seq }) {
       if (!isOfOriginal(payload)) head.details.checkpoint_id = payload.checkpoint_id
       head.checkpointSeq = seq
     },
-    state(state, { payload, seq }) {
+    state(state, { payload, private: hidden, seq }) {
       if (isOfOriginal(payload)) return
       const newest = payload.checkpoint_id
       const { start = newest, gate = newest } = state.checkpoints ?? {}
-      state.checkpoints = { start, gate, newest, seq }
+      const checkStart = state.checkpoints?.checkStart ?? hidden?.check_start ?? null
+      state.checkpoints = { start, checkStart, gate, newest, seq }
     },
   },
   files_changing: {

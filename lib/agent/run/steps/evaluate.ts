@@ -1,5 +1,6 @@
 import { describeError } from '../../../internal/errors.js'
 import { shownOf, type CheckedFiles, type FilesAtStart } from '../../check-files.js'
+import { findEarlier } from '../../checkpoints/check-start.js'
 import { appliesItself } from '../../checkpoints/run-files.js'
 import { ExhaustedError, GoalCheckError } from '../../errors.js'
 import type { EventPayloads, RecordDraft } from '../../events.js'
@@ -22,14 +23,18 @@ import { judgeGoal, unjudged, type JudgeVerdict } from './judge.js'
  * @throws {@link GoalCheckError}, or the signal's reason.
  */
 export async function checkBaseline(context: StepContext): Promise<void> {
-  const { log, sealing } = context
+  const { checkpoints, log, sealing, signal } = context
   const { frozen } = log.state
   if (frozen.goal.by_result === true) return await log.append([resultCheck(0, log.state)])
   // A judge has no evidence yet.
   if (frozen.goal.judge !== undefined)
     return await appendBaseline(context, [], unsealed(unjudged('nothing was done yet')))
-  if (sealing?.copiesLater !== true || log.state.seal !== null)
-    return await appendBaseline(context, [], await check(context))
+  await recordStart(context)
+  const isRecorded = log.state.checkpoints !== null
+  if (isRecorded || sealing?.copiesLater !== true || log.state.seal !== null) {
+    const stored = (await checkpoints?.leftOutAtStart(log, signal)) ?? null
+    return await appendBaseline(context, [], await check(context, stored))
+  }
   // What the check writes in the folder must not be in the first checkpoint.
   await withCheckpoint(context, 'start', async (drafts) => {
     const [draft] = drafts
@@ -37,6 +42,21 @@ export async function checkBaseline(context: StepContext): Promise<void> {
     // A run that is achieved at once has no checkpoint.
     await appendBaseline(context, checked.verdict.achieved ? [] : drafts, checked)
   })
+}
+
+/**
+ * Records the first checkpoint where the first check needs it: after an earlier run in the folder,
+ * and in a fork in place, which takes over how its source was checked.
+ */
+async function recordStart(
+  { checkpoints, log, sealing, signal, store }: StepContext,
+): Promise<void> {
+  const { fork, request } = log.state.frozen
+  if (checkpoints === null || sealing === null || log.state.checkpoints !== null) return
+  // The copy of a fork has the files of its source's checkpoint, and no others.
+  if (fork !== undefined && request.workspace === 'isolated') return
+  const earlier = await findEarlier(store, log.state)
+  if (earlier !== null || fork !== undefined) await checkpoints.recordStart(earlier, log, signal)
 }
 
 async function appendBaseline(
@@ -107,8 +127,8 @@ async function verdictOf(context: StepContext, iteration: number): Promise<Check
     : cachedRecord(iteration, lastCheck)
 }
 
-/** The payload of a checkpoint. */
-type Stored = EventPayloads['checkpoint']
+/** What the checkpoint before the first check says of the files that it leaves out. */
+type Stored = Pick<EventPayloads['checkpoint'], 'left_out'>
 
 /** @param stored the checkpoint before the first check */
 async function check(context: StepContext, stored: Stored | null = null): Promise<Checked> {
@@ -157,13 +177,15 @@ async function checkByCommand(context: StepContext, stored: Stored | null): Prom
   const { checkGoal } = await import('../../goals/check.js')
   if (sealing === null) return unsealed(await checkGoal(frozen.goal, given))
   const sealed = await sealing.open(isolated, holdoutRun(context), head.details.may_change ?? [])
+  const atStart = checkpoints?.filesAtStart(log, signal) ?? NOTHING_KNOWN
   if (seal === null) {
+    if (lastCheck === null && log.state.checkpoints?.checkStart != null)
+      return await sealed.firstAfter(frozen.goal, given, stored, atStart)
     // A run of an earlier version has changed files that no check was seen to read.
     return lastCheck === null
       ? await sealed.first(frozen.goal, given, stored)
       : unsealed(await checkGoal(frozen.goal, given))
   }
-  const atStart = checkpoints?.filesAtStart(log, signal) ?? NOTHING_KNOWN
   return await sealed.later(frozen.goal, given, seal, atStart)
 }
 
@@ -185,7 +207,7 @@ function unsealed(verdict: GoalVerdict | JudgeVerdict): Checked {
 
 function checkRecord(
   iteration: number,
-  { verdict, found, unavailable, files }: Checked,
+  { verdict, found, unavailable, files, atStart }: Checked,
 ): CheckDraft {
   const { achieved, reason, assurance, counts, duration_ms, output, tests } = verdict
   const undecided = 'undecided' in verdict ? { undecided: verdict.undecided } : undefined
@@ -205,7 +227,12 @@ function checkRecord(
     iteration,
     payload,
     private: {
-      output, tests, ...(found?.start && { in_place: found.start }), ...(files && { files }),
+      output,
+      // Later checks compare with the tests of the start.
+      tests: atStart === undefined ? tests : atStart.tests,
+      ...(found?.start && { in_place: found.start }),
+      ...(files && { files }),
+      ...(atStart && { baseline: atStart.baseline }),
       ...undecided,
     },
   }
