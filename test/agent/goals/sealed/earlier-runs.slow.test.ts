@@ -166,6 +166,15 @@ for (const at of ['start', { iteration: 1 }, 'end'] as const) {
   })
 }
 
+test('a fork in place may allow what its source was refused', async (t) => {
+  const folder = await Folder.open(t)
+  const source = await edited(folder)
+  const fork = await folder.fork(source, [], { may_change: [TEST] })
+  assert.equal(fork.first.reason, 'all 2 tests pass')
+  assert.equal(fork.details.status, 'achieved')
+  assert.deepEqual(fork.details.allowed, [TEST])
+})
+
 test('nor is a new run in the folder, be it in a copy', async (t) => {
   const folder = await Folder.open(t)
   await edited(folder)
