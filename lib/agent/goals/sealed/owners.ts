@@ -139,8 +139,6 @@ class Owners {
   readonly #isSealed: (path: string) => boolean
   /** Files of the check, as far as names and the goal tell. */
   readonly #ofCheck: readonly string[]
-  /** Names of the Python modules of the start. */
-  readonly #modules: ReadonlySet<string>
   /** What tests are about, by their names. */
   readonly #subjects: ReadonlySet<string>
   /** Folders above them. */
@@ -163,8 +161,6 @@ class Owners {
         ? [path] : [],
     )
     this.#ofCheck = [...new Set([...Object.keys(baseline.files), ...named])]
-    const modules = files.filter(({ path }) => languageOf(path) === 'python' && !this.#isNew(path))
-    this.#modules = new Set(modules.map(({ path }) => stemOf(path)))
     this.#subjects = new Set(named.filter(isOfTests).map(subjectOf))
     this.#above = new Set(this.#ofCheck.flatMap(foldersAbove))
   }
@@ -270,7 +266,8 @@ class Owners {
   async #hidesOther(path: string): Promise<boolean> {
     const { check, codeAtStart } = await this.#whoNames()
     if (!check.refersTo(path) || codeAtStart.refersTo(path)) return false
-    if (languageOf(path) === 'python') return this.#modules.has(stemOf(path))
+    if (languageOf(path) === 'python')
+      return (await this.#rulesForNew()).modules.has(moduleName(path))
     const isBeside = [path, withoutExtension(path)].some((one) => this.#kinds.has(`${one}.json`))
     return isBeside && posix.extname(path) !== '.json'
   }
@@ -286,12 +283,22 @@ class Owners {
     const targets = targetsOfMake(make)
     const ofFiles = shadowsFilesOf(this.#ofCheck)
     const paths = files.map(({ path }) => path)
+    const kept = paths.filter((path) => !this.#isNew(path))
+    // A package may take the place of a module, unless that is put back.
+    const [moved, back]: [string[], string[]] = [[], []]
+    for (const file of this.#changed.values()) {
+      if (!file.isGone || languageOf(file.path) !== 'python') continue
+      const [owner] = OWNERS[await this.ruleFor(file)]
+      ;(owner === 'run' ? moved : back).push(file.path)
+    }
+    const modules = [...kept, ...back].filter((path) => languageOf(path) === 'python')
     const ofPython = await shadowsPythonModules({
       root, goal, texts, baseline: this.#ofCheck, files: new Set(paths),
-      kept: new Set(paths.filter((path) => !this.#isNew(path))),
+      kept: new Set([...kept, ...moved]),
     })
     return {
       isIncluded: includedByMake(make),
+      modules: new Set(modules.map(moduleName)),
       isMade: (path) => targets.has(path),
       isShadow: (path) => ofFiles(path) || ofPython(path) || isSystemHeader(path),
       programs: await programFolders(script, this.#ofCheck, texts),
@@ -348,6 +355,8 @@ interface NewFileRules {
   /** Would make take it for made? */
   readonly isMade: (path: string) => boolean
   readonly isShadow: (path: string) => boolean
+  /** Names of the Python modules that are there besides new ones. */
+  readonly modules: ReadonlySet<string>
   /** Folders in which scripts look for programs first. */
   readonly programs: readonly string[]
 }
@@ -355,6 +364,12 @@ interface NewFileRules {
 /** Is this a test by its name, or in a folder of tests by that? */
 export function isOfTests(path: string): boolean {
   return isTestName(path) || isInTestTree(path)
+}
+
+/** The name of a Python module; of a package for its `__init__.py`. */
+function moduleName(path: string): string {
+  const stem = stemOf(path)
+  return stem === '__init__' ? posix.basename(posix.dirname(path)) : stem
 }
 
 const LOADED_UNASKED =

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
-import { symlink } from 'node:fs/promises'
+import { rm, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { commandGoal } from 'runwright/agent'
@@ -26,27 +26,33 @@ interface World {
   /** Makes the new files. */
   readonly add?: () => Promise<void>
   readonly added?: readonly string[]
+  readonly gone?: readonly string[]
   readonly tests?: readonly string[]
   readonly signal?: AbortSignal
 }
 
 /** The rules of a folder in which a run has changed every file, and added some. */
 async function rulesIn(world: World): Promise<Readonly<Record<string, Rule>>> {
-  const { root, command, files, add, added = [], tests = [] } = world
+  const { root, command, files, add, added = [], gone = [], tests = [] } = world
   const { signal = new AbortController().signal } = world
   const goal = await commandGoal({ name: 'shell', command }, root)
   const baseline = await captureBaseline(goal, root)
   const script = (await readCheckScript(goal.command, root)).text
   await add?.()
   const texts = new TextReader(root)
-  const fileOf = (path: string, isNew: boolean): ChangedFile => ({ path, isNew, isGone: false })
+  const fileOf = (path: string, isNew: boolean): ChangedFile => ({
+    path, isNew, isGone: gone.includes(path),
+  })
   const old = Object.keys(files).map((path) => fileOf(path, false))
   const rules = await ownersOf([...old, ...added.map((path) => fileOf(path, true))], {
     goal, baseline, script, root, signal,
     files: await listFiles(root),
     reported: tests.filter((path) => !isOfTests(path)),
     now: (path) => texts.read(path),
-    atStart: async (path) => (added.includes(path) ? null : await texts.read(path)),
+    atStart: async (path) => {
+      if (added.includes(path)) return null
+      return gone.includes(path) ? files[path]! : await texts.read(path)
+    },
   })
   return Object.fromEntries(rules)
 }
@@ -61,6 +67,28 @@ for (const project of projects) {
     assert.deepEqual(rules, Object.fromEntries(expected))
   })
 }
+
+test('a package may take the place of a module that is code, and of no other', async (t) => {
+  const files = {
+    'cart.py': 'def total(): pass\n',
+    'checks.py': 'import unittest\n',
+    'tests/__init__.py': '',
+    'tests/test_cart.py': 'import unittest\nimport cart\nimport checks\n',
+  }
+  const root = await workspace(t, files)
+  const added = ['cart/__init__.py', 'cart/sums.py', 'checks/__init__.py']
+  const gone = ['cart.py', 'checks.py']
+  const rules = await rulesIn({
+    root, command: 'python3 -m unittest', files, added, gone,
+    add: async () => {
+      for (const path of gone) await rm(join(root, path))
+      await put(root, Object.fromEntries(added.map((path) => [path, ''])))
+    },
+  })
+  assert.deepEqual([...gone, ...added].map((path) => rules[path]), [
+    'code', 'helper', 'code', 'code', 'shadow',
+  ])
+})
 
 for (const { name, command, files, tests = [], added } of withNewFiles) {
   test(`who owns what a run adds to ${name}`, async (t) => {
