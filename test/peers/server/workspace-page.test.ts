@@ -670,7 +670,10 @@ test('what is held back says so, and is applied only if somebody ticks it', asyn
       return appliedAs({ applied: ['src/a.js'], held_back: isDefault ? ['cases.json'] : [] })
     },
   })
-  fake.set({ workspace: 'isolated', cwd: '/home/ann/app', held_back: ['cases.json'] })
+  fake.set({
+    workspace: 'isolated', cwd: '/home/ann/app', held_back: ['cases.json'],
+    changed_tests: ['test/old.js', 'test/new.js'], allowed: ['fixtures/a.json'],
+  })
   fake.engine.finish(fake.runId)
   fake.set({ changes: 'pending' })
   const page = await open(t, fake, '/changes')
@@ -679,6 +682,8 @@ test('what is held back says so, and is applied only if somebody ticks it', asyn
     'held back: the check passes with it as at the start', 'verified', 'not read by the check',
     'the check passes with and without it',
   ]) assert.equal(await page.locator('.change-row').getByText(words, { exact: true }).count(), 1)
+  for (const words of ['Edited tests: test/old.js, test/new.js', 'Allowed to change: fixtures/a.json'])
+    await page.getByText(words, { exact: true }).waitFor()
   await assertAccessible(page, 'groups of changes')
   const dialog = page.getByRole('dialog', { name: 'Apply the changes' })
   const look = async (): Promise<void> => {

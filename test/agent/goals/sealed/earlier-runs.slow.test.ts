@@ -187,6 +187,17 @@ test('nor is a new run in the folder, be it in a copy', async (t) => {
   assert.equal(fixed.details.status, 'achieved')
 })
 
+test('may_change accepts what an earlier run has left, and so does its deletion', async (t) => {
+  const folder = await Folder.open(t)
+  await edited(folder)
+  const allowed = await folder.run([], { may_change: [TEST] })
+  assert.deepEqual([allowed.details.status, allowed.details.allowed], ['achieved', [TEST]])
+  await folder.engine.delete(allowed.details.run_id)
+  assert.match((await folder.run([])).first.reason, REFUSED)
+  for (const { run_id } of (await folder.engine.list()).runs) await folder.engine.delete(run_id)
+  assert.equal((await folder.run([])).details.status, 'achieved')
+})
+
 test('a file that a person has edited since is part of the new start', async (t) => {
   const folder = await Folder.open(t)
   const source = await edited(folder)
