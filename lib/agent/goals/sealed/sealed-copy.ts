@@ -97,7 +97,7 @@ export class SealedCopy {
     return { ...verdict, output }
   }
 
-  /** The hashes of all in the copy that the goal protects, but for dependencies. */
+  /** The hashes of all files in the copy that the goal protects, without dependencies. */
   async protectedFiles(goal: GoalSpec): Promise<GoalBaseline['files']> {
     const { files } = await captureBaseline({ ...goal, ...ownGlobs(goal) }, this.root)
     return Object.fromEntries(Object.entries(files).filter(([path]) => !isInstalled(path)))

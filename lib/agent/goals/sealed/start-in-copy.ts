@@ -14,7 +14,7 @@ export interface StartInCopy {
   readonly cause: string | null
   readonly asked: AskedOfGit | undefined
   readonly silencing: Silencing | null
-  /** Hashes of all that the goal protects, but for dependencies. */
+  /** Hashes of all files that the goal protects, without dependencies. */
   readonly files: GoalBaseline['files']
 }
 
