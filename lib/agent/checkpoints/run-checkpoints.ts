@@ -135,7 +135,7 @@ export class RunCheckpoints implements AsyncDisposable {
     }
   }
 
-  /** What the checkpoint of the start leaves out; null if that is not known. */
+  /** The paths that the checkpoint of the start leaves out; null if it cannot be read. */
   async leftOutAtStart(
     { state }: LogWriter,
     signal: AbortSignal,

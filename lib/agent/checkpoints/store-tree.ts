@@ -17,8 +17,8 @@ interface Folder {
 }
 
 /**
- * Stores the objects of a tree whose contents are stored, and returns its id. Folders come before
- * those that they lie in, so that nothing stored refers to something that is not. Call it in
+ * Stores the objects of a tree whose contents are stored, and returns its id. A folder is stored
+ * after its subfolders, so that no stored object refers to a missing one. Call it in
  * `ObjectUse.capturing`.
  */
 export async function storeTree(

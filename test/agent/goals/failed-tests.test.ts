@@ -8,8 +8,8 @@ import {
 import { readGo } from '../../../lib/agent/goals/reports/go.js'
 import { TestCollector } from '../../../lib/agent/goals/reports/outcomes.js'
 
-/** A file of the folder `/work`, as from the folder of this process. */
-const HERE = relative(process.cwd(), '/work/sum.js')
+/** A file of the folder `/project`, as from the folder of this process. */
+const HERE = relative(process.cwd(), '/project/sum.js')
 
 /** The function that reporters for JavaScript have in them. */
 const failureOf = new Function(
@@ -17,17 +17,17 @@ const failureOf = new Function(
 )(relative, resolve, fileURLToPath) as (error: unknown, root: string) => unknown[]
 
 const STACK = `TypeError: no such thing
-    at check (/work/node_modules/assert-more/index.js:3:9)
-    at /work/my files/a(1).js:4:2
-    at async add (file:///work/my%20files/sum.js:12:7)
-    at Object.<anonymous> (/work/test/sum.test.js:3:1)`
+    at check (/project/node_modules/assert-more/index.js:3:9)
+    at /project/my files/a(1).js:4:2
+    at async add (file:///project/my%20files/sum.js:12:7)
+    at Object.<anonymous> (/project/test/sum.test.js:3:1)`
 
 for (const [what, error, expected] of [
   ['an error', Object.assign(new Error('no such thing'), { stack: STACK }),
     ['TypeError: no such thing', 'my files/sum.js', 12]],
   ['the text of an error', STACK, ['TypeError: no such thing', 'my files/sum.js', 12]],
   ['an error whose stack lacks its message',
-    { message: 'expected 1', stack: 'Error\n    at /work/a.js:1:1' }, ['expected 1', 'a.js', 1]],
+    { message: 'expected 1', stack: 'Error\n    at /project/a.js:1:1' }, ['expected 1', 'a.js', 1]],
   ['an error with a relative place',
     { message: 'x', stack: `Error: x\n    at async node:fs:1:2\n    at sum (${HERE}:3:4)` },
     ['Error: x', 'sum.js', 3]],
@@ -39,12 +39,12 @@ for (const [what, error, expected] of [
   ['an error that throws', { get message() { throw new Error('hidden') } }, []],
 ] as const) {
   test(`a reporter describes ${what}`, () => {
-    assert.deepEqual(failureOf(error, '/work'), expected)
+    assert.deepEqual(failureOf(error, '/project'), expected)
   })
 }
 
 test('a description is short, whatever is thrown', () => {
-  const [message, ...place] = failureOf({ message: 'x'.repeat(10_000_000) }, '/work')
+  const [message, ...place] = failureOf({ message: 'x'.repeat(10_000_000) }, '/project')
   assert.deepEqual([(message as string).length, place], [2_000, []])
 })
 
@@ -66,6 +66,12 @@ test('a report keeps the first tests that fail, with their names in it', async (
   assert.equal(failed.length, 100)
   const names = failed.slice(0, 2).map(({ name, message }) => `${name}: ${message}`)
   assert.deepEqual(names, ['a.js > same: 0', 'a.js > same (3): 2'])
+})
+
+test('a file that is reported twice is listed once', async () => {
+  const collector = new TestCollector()
+  for (const name of ['a.js', 'b.js', 'a.js']) await collector.addFile(name)
+  assert.deepEqual(collector.report(false).failed.map(({ name }) => name), ['a.js', 'b.js'])
 })
 
 test('failing tests are listed up to 4 000 characters', () => {

@@ -1,6 +1,6 @@
 /**
- * What reporters tell of tests that failed: a message, and the innermost place of the project on
- * the stack. It is for models and people to read, and decides nothing.
+ * Details of failed tests: a message, and the innermost place of the project on the stack.
+ * Reporters write them for models and people; they decide nothing.
  *
  * @module
  */
@@ -16,7 +16,7 @@ export interface FailedTest {
   readonly at: string | null
 }
 
-/** What a reporter writes beside the outcome of a test. */
+/** The details of one failed test, without its name. */
 export interface FailureDetails {
   readonly message: string
   readonly at: string | null

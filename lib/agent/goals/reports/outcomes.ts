@@ -138,10 +138,11 @@ export class TestCollector {
       this.#stored += name.length
       if (isFile(name)) this.#countFile(name)
       if (size >= MAX_TESTS) this.isTooLarge = true
+      // A file may be reported more than once.
+      if (outcome === 'fail' && this.#failed.length < MAX_FAILED)
+        this.#failed.push({ name, ...details })
     }
     if (this.isTooLarge) return
-    if (outcome === 'fail' && this.#failed.length < MAX_FAILED)
-      this.#failed.push({ name, ...details })
     const isBig = size >= MAX_NAMED || this.#stored > MAX_STORED
     if (isBig && this.#tests instanceof NamedTests) this.#tests = await this.#hash(this.#tests)
     this.#tests.set(name, outcome)

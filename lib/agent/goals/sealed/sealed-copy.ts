@@ -90,7 +90,7 @@ export class SealedCopy {
     return { ...verdict, assurance: { ...verdict.assurance, sealed: true } }
   }
 
-  /** The verdict with relative paths: nobody can open those of the copy later. */
+  /** Makes paths into the copy relative in a verdict: the copy is removed after the check. */
   withoutPlace(verdict: GoalVerdict): GoalVerdict {
     const output = verdict.output.replaceAll(`file://${this.root}/`, '')
       .replaceAll(`${this.root}/`, '').replaceAll(this.root, '.')
@@ -149,7 +149,7 @@ function ownGlobs(
   return { protected: own(globs), sealed: own(sealed), runner: [] }
 }
 
-/** Is it, or does it lie in, a folder of dependencies? */
+/** True for a folder of dependencies and for everything below one. */
 export function isInstalled(path: string): boolean {
   return path.split('/').some(isDependencyFolder)
 }
